@@ -94,7 +94,7 @@ static struct roll_arena_block *add_block(struct roll_arena *arena, size_t n)
 void *roll_arena_alloc(struct roll_arena *arena, size_t n)
 {
 	struct roll_arena_block *block = arena->blocks;
-	const size_t align = sizeof(max_align_t);
+	const size_t align = _Alignof(max_align_t);
 	void *p;
 
 	if (arena->status)
