@@ -255,6 +255,7 @@ static enum roll_status between_items(struct roll_json_items *items, char c)
 		return ROLL_OK;
 	if (c == ']' && items->place != ITEM_NEXT) {
 		items->place = SKELETON;
+		items->depth = 1; /* it counted within the items meanwhile */
 		roll_buf_add_char(&items->skeleton, c);
 		return items->skeleton.status;
 	}
