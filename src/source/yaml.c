@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/yaml.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
@@ -55,8 +56,11 @@ struct reader {
 
 static enum roll_status refuse(struct reader *r, enum roll_status code, const char *text)
 {
-	return roll_err_set(r->err, code, NULL, "line %zu, column %zu: %s", r->mark.line + 1,
-			    r->mark.column + 1, text);
+	char where[64];
+
+	snprintf(where, sizeof where, "line %zu, column %zu", r->mark.line + 1,
+		 r->mark.column + 1);
+	return roll_err_set(r->err, code, where, "%s", text);
 }
 
 static enum roll_status no_memory(struct reader *r)
@@ -299,7 +303,8 @@ static enum roll_status resolve_tagged(struct reader *r, const yaml_char_t *tag,
 	enum roll_yaml_kind kind;
 	size_t i;
 
-	if (core && strcmp(core, "str") == 0)
+	/* YAML 1.1, 3.3.2: "!" alone says that it is text. */
+	if ((core && strcmp(core, "str") == 0) || strcmp((const char *)tag, "!") == 0)
 		return as_string(r, text, out);
 	for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 		if (core && strcmp(core, kinds[i].tag) == 0)

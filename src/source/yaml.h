@@ -25,8 +25,8 @@ typedef enum roll_status (*roll_yaml_on_document)(void *ctx, json_t *document, s
 
 /*
  * Every document of the stream in turn, each as a value that lives for the call; empty documents
- * are skipped. line is the document's first line. EINVAL or ELIMIT with err->text naming line and
- * column; documents before the fault have been handed out, so the caller decides only at the end.
+ * are skipped. line is the document's first line. EINVAL or ELIMIT with err->where naming line
+ * and column; documents before the fault have been handed out, so the caller decides only at the end.
  */
 enum roll_status roll_yaml_read(struct roll_str text, size_t node_limit, roll_yaml_on_document on_document, void *ctx, struct roll_err *err) ROLL_MUST_CHECK;
 

@@ -95,7 +95,7 @@ static json_t *number_of(double value)
 	return json_real(value);
 }
 
-/* False if it is no integer. */
+/* False if it is no integer, or a decimal one that is too wide. */
 static bool parse_int(struct roll_str text, enum roll_yaml_kind *kind, json_t **out)
 {
 	bool is_negative = text.n && text.p[0] == '-', is_wide = false;
@@ -119,6 +119,8 @@ static bool parse_int(struct roll_str text, enum roll_yaml_kind *kind, json_t **
 		else
 			value = value * base + digit;
 	}
+	if (is_wide && base == 10)
+		return false; /* rounds once, as a float */
 	*kind = ROLL_YAML_INT;
 	if (!is_wide)
 		*out = json_integer(is_negative ? -(json_int_t)value : (json_int_t)value);
