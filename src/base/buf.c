@@ -31,6 +31,8 @@ static bool reserve(struct roll_buf *buf, size_t n)
 		if (__builtin_mul_overflow(room, 2, &room))
 			room = need;
 	}
+	if (room - 1 > buf->limit_bytes)
+		room = buf->limit_bytes + 1;
 	p = realloc(buf->p, room);
 	if (!p)
 		return fail(buf, ROLL_ENOMEM);
