@@ -18,6 +18,7 @@
 #define CORE_TAG "tag:yaml.org,2002:"
 #define NO_ANCHOR SIZE_MAX
 #define SCALAR_UNIT 1024 /* a scalar counts once for each KiB begun */
+#define DIRECTIVES_MAX 1000
 
 struct anchor {
 	json_t *value; /* NULL while its collection is open */
@@ -28,10 +29,10 @@ struct anchor {
 enum key_state { KEY_WANTED, KEY_PLAIN, KEY_MERGE };
 
 struct frame {
-	json_t *value;	     /* an object or an array */
+	json_t *value;		  /* an object or an array */
 	enum key_state key_state; /* of objects */
-	json_t *key;	     /* a string, with KEY_PLAIN */
-	json_t *merges;	     /* what `<<` gave, an object or an array of them; or NULL */
+	json_t *key;		  /* a string, with KEY_PLAIN */
+	json_t *merges;		  /* what `<<` gave, an object or an array of them; or NULL */
 	size_t anchor;
 	size_t nodes_before;
 	size_t height;
@@ -58,14 +59,23 @@ static enum roll_status refuse(struct reader *r, enum roll_status code, const ch
 {
 	char where[64];
 
-	snprintf(where, sizeof where, "line %zu, column %zu", r->mark.line + 1,
-		 r->mark.column + 1);
+	snprintf(where, sizeof where, "line %zu, column %zu", r->mark.line + 1, r->mark.column + 1);
 	return roll_err_set(r->err, code, where, "%s", text);
 }
 
 static enum roll_status no_memory(struct reader *r)
 {
 	return roll_err_set(r->err, ROLL_ENOMEM, NULL, "out of memory");
+}
+
+/* libyaml compares every %TAG directive with those before it: time grows with their square. */
+static size_t count_directives(struct roll_str text)
+{
+	size_t count = 0;
+
+	while (text.n)
+		count += roll_str_starts(roll_str_cut(&text, '\n'), "%TAG");
+	return count;
 }
 
 /* Reader errors come with a byte offset only. */
@@ -144,9 +154,8 @@ static enum roll_status anchor_add(struct reader *r, const yaml_char_t *name, js
 	}
 	if (!r->anchor_index)
 		r->anchor_index = json_object();
-	if (!r->anchor_index ||
-	    json_object_set_new(r->anchor_index, (const char *)name,
-				json_integer((json_int_t)r->anchor_count)) != 0)
+	if (!r->anchor_index || json_object_set_new(r->anchor_index, (const char *)name,
+						    json_integer((json_int_t)r->anchor_count)) != 0)
 		return no_memory(r);
 	*index = r->anchor_count++;
 	r->anchors[*index] = (struct anchor){json_incref(value), nodes, 0};
@@ -350,8 +359,8 @@ static bool is_merge_key(const yaml_event_t *event, struct roll_str text)
 
 static enum roll_status on_scalar(struct reader *r, const yaml_event_t *event)
 {
-	struct roll_str text = roll_str_n((const char *)event->data.scalar.value,
-					  event->data.scalar.length);
+	struct roll_str text =
+		roll_str_n((const char *)event->data.scalar.value, event->data.scalar.length);
 	size_t cost = text.n ? (text.n - 1) / SCALAR_UNIT + 1 : 1, index;
 	json_t *value = NULL;
 	enum roll_status status = charge(r, cost);
@@ -373,8 +382,8 @@ static enum roll_status on_scalar(struct reader *r, const yaml_event_t *event)
 
 static enum roll_status on_alias(struct reader *r, const yaml_event_t *event)
 {
-	const json_t *index = json_object_get(r->anchor_index,
-					      (const char *)event->data.alias.anchor);
+	const json_t *index =
+		json_object_get(r->anchor_index, (const char *)event->data.alias.anchor);
 	const struct anchor *anchor;
 	enum roll_status status;
 
@@ -388,8 +397,8 @@ static enum roll_status on_alias(struct reader *r, const yaml_event_t *event)
 		return status;
 	if (r->depth + anchor->height > ROLL_JSON_DEPTH)
 		return refuse(r, ROLL_ELIMIT, "nested too deep, aliases counted");
-	return wants_key(r) ? put_key(r, anchor->value, roll_str_c("")) :
-			      put(r, anchor->value, anchor->height);
+	return wants_key(r) ? put_key(r, anchor->value, roll_str_c(""))
+			    : put(r, anchor->value, anchor->height);
 }
 
 static enum roll_status on_start(struct reader *r, const yaml_char_t *anchor,
@@ -427,8 +436,7 @@ static enum roll_status apply_merges(struct reader *r, const struct frame *frame
 	    json_object_update_missing(frame->value, frame->merges) != 0)
 		return no_memory(r);
 	for (i = 0; i < json_array_size(frame->merges); i++)
-		if (json_object_update_missing(frame->value,
-					       json_array_get(frame->merges, i)) != 0)
+		if (json_object_update_missing(frame->value, json_array_get(frame->merges, i)) != 0)
 			return no_memory(r);
 	return ROLL_OK;
 }
@@ -439,9 +447,8 @@ static enum roll_status on_end(struct reader *r)
 	enum roll_status status = apply_merges(r, &frame);
 
 	if (frame.anchor != NO_ANCHOR)
-		r->anchors[frame.anchor] = (struct anchor){json_incref(frame.value),
-							   r->nodes - frame.nodes_before,
-							   frame.height + 1};
+		r->anchors[frame.anchor] = (struct anchor){
+			json_incref(frame.value), r->nodes - frame.nodes_before, frame.height + 1};
 	if (status == ROLL_OK)
 		status = put(r, frame.value, frame.height + 1);
 	json_decref(frame.value);
@@ -486,6 +493,9 @@ enum roll_status roll_yaml_read(struct roll_str text, size_t node_limit,
 	yaml_event_type_t type = YAML_NO_EVENT;
 	yaml_event_t event;
 
+	if (count_directives(text) > DIRECTIVES_MAX)
+		return roll_err_set(err, ROLL_ELIMIT, NULL, "more than %d %%TAG directives",
+				    DIRECTIVES_MAX);
 	if (!yaml_parser_initialize(&r.parser))
 		return no_memory(&r);
 	/* Set, not guessed: text in UTF-16 is refused as not being UTF-8. */

@@ -8,20 +8,20 @@ static const struct {
 	enum roll_yaml_kind kind;
 	bool is_true;
 } words[] = {
-	{"", ROLL_YAML_NULL, false},	   {"~", ROLL_YAML_NULL, false},
-	{"null", ROLL_YAML_NULL, false},   {"Null", ROLL_YAML_NULL, false},
-	{"NULL", ROLL_YAML_NULL, false},   {"y", ROLL_YAML_BOOL, true},
-	{"Y", ROLL_YAML_BOOL, true},	   {"yes", ROLL_YAML_BOOL, true},
-	{"Yes", ROLL_YAML_BOOL, true},	   {"YES", ROLL_YAML_BOOL, true},
-	{"true", ROLL_YAML_BOOL, true},	   {"True", ROLL_YAML_BOOL, true},
-	{"TRUE", ROLL_YAML_BOOL, true},	   {"on", ROLL_YAML_BOOL, true},
-	{"On", ROLL_YAML_BOOL, true},	   {"ON", ROLL_YAML_BOOL, true},
-	{"n", ROLL_YAML_BOOL, false},	   {"N", ROLL_YAML_BOOL, false},
-	{"no", ROLL_YAML_BOOL, false},	   {"No", ROLL_YAML_BOOL, false},
-	{"NO", ROLL_YAML_BOOL, false},	   {"false", ROLL_YAML_BOOL, false},
-	{"False", ROLL_YAML_BOOL, false},  {"FALSE", ROLL_YAML_BOOL, false},
-	{"off", ROLL_YAML_BOOL, false},	   {"Off", ROLL_YAML_BOOL, false},
-	{"OFF", ROLL_YAML_BOOL, false},	   {".nan", ROLL_YAML_NOT_JSON, false},
+	{"", ROLL_YAML_NULL, false},	      {"~", ROLL_YAML_NULL, false},
+	{"null", ROLL_YAML_NULL, false},      {"Null", ROLL_YAML_NULL, false},
+	{"NULL", ROLL_YAML_NULL, false},      {"y", ROLL_YAML_BOOL, true},
+	{"Y", ROLL_YAML_BOOL, true},	      {"yes", ROLL_YAML_BOOL, true},
+	{"Yes", ROLL_YAML_BOOL, true},	      {"YES", ROLL_YAML_BOOL, true},
+	{"true", ROLL_YAML_BOOL, true},	      {"True", ROLL_YAML_BOOL, true},
+	{"TRUE", ROLL_YAML_BOOL, true},	      {"on", ROLL_YAML_BOOL, true},
+	{"On", ROLL_YAML_BOOL, true},	      {"ON", ROLL_YAML_BOOL, true},
+	{"n", ROLL_YAML_BOOL, false},	      {"N", ROLL_YAML_BOOL, false},
+	{"no", ROLL_YAML_BOOL, false},	      {"No", ROLL_YAML_BOOL, false},
+	{"NO", ROLL_YAML_BOOL, false},	      {"false", ROLL_YAML_BOOL, false},
+	{"False", ROLL_YAML_BOOL, false},     {"FALSE", ROLL_YAML_BOOL, false},
+	{"off", ROLL_YAML_BOOL, false},	      {"Off", ROLL_YAML_BOOL, false},
+	{"OFF", ROLL_YAML_BOOL, false},	      {".nan", ROLL_YAML_NOT_JSON, false},
 	{".NaN", ROLL_YAML_NOT_JSON, false},  {".NAN", ROLL_YAML_NOT_JSON, false},
 	{".inf", ROLL_YAML_NOT_JSON, false},  {".Inf", ROLL_YAML_NOT_JSON, false},
 	{".INF", ROLL_YAML_NOT_JSON, false},  {"+.inf", ROLL_YAML_NOT_JSON, false},
@@ -141,8 +141,8 @@ static size_t count_digits(struct roll_str text, size_t from)
 }
 
 /*
- * [-+]? (.D+ | D+(.D*)?) ([eE][-+]?D+)? as the nearest text that JSON has, so that jansson, which is
- * free of the locale, can read it. False if it does not have that shape.
+ * [-+]? (.D+ | D+(.D*)?) ([eE][-+]?D+)? as the nearest text that JSON has, so that jansson, which
+ * is free of the locale, can read it. False if it does not have that shape.
  */
 static bool print_float(struct roll_str text, struct roll_buf *out)
 {

@@ -83,34 +83,85 @@ static void scalars_become_what_kubernetes_tools_make_of_them(void **state)
 		const char *scalar;
 		const char *want;
 	} cases[] = {
-		{"", "null"}, {"~", "null"}, {"null", "null"}, {"NULL", "null"},
+		{"", "null"},
+		{"~", "null"},
+		{"null", "null"},
+		{"NULL", "null"},
 		{"nULL", "\"nULL\""},
-		{"true", "true"}, {"True", "true"}, {"yes", "true"}, {"on", "true"}, {"y", "true"},
-		{"false", "false"}, {"No", "false"}, {"OFF", "false"}, {"n", "false"},
-		{"tRUE", "\"tRUE\""}, {"yEs", "\"yEs\""},
-		{"0", "0"}, {"12", "12"}, {"-12", "-12"}, {"+12", "12"}, {"-0", "0"},
-		{"010", "8"}, {"0o10", "8"}, {"0x1f", "31"}, {"0X1F", "31"}, {"-0x10", "-16"},
-		{"0b101", "5"}, {"089", "89"}, {"00", "0"},
-		{"1_000", "1000"}, {"1__0", "10"}, {"_1", "\"_1\""}, {"0x_1", "1"},
+		{"true", "true"},
+		{"True", "true"},
+		{"yes", "true"},
+		{"on", "true"},
+		{"y", "true"},
+		{"false", "false"},
+		{"No", "false"},
+		{"OFF", "false"},
+		{"n", "false"},
+		{"tRUE", "\"tRUE\""},
+		{"yEs", "\"yEs\""},
+		{"0", "0"},
+		{"12", "12"},
+		{"-12", "-12"},
+		{"+12", "12"},
+		{"-0", "0"},
+		{"010", "8"},
+		{"0o10", "8"},
+		{"0x1f", "31"},
+		{"0X1F", "31"},
+		{"-0x10", "-16"},
+		{"0b101", "5"},
+		{"089", "89"},
+		{"00", "0"},
+		{"1_000", "1000"},
+		{"1__0", "10"},
+		{"_1", "\"_1\""},
+		{"0x_1", "1"},
 		{"9223372036854775807", "9223372036854775807"},
 		{"-9223372036854775807", "-9223372036854775807"},
 		{"-9223372036854775808", "-9223372036854775808"},
 		{"9223372036854775808", "9.2233720368547758e18"},
 		{"0xffffffffffffffffff", "4.7223664828696452e21"},
-		{"1e3", "1000"}, {"1E+3", "1000"}, {"1.0", "1"}, {"1.", "1"}, {"1.5", "1.5"},
-		{".5", "0.5"}, {"-.5", "-0.5"}, {"+2.5e-1", "0.25"}, {"1_0.5", "10.5"},
-		{"1e18", "1000000000000000000"}, {"1e-999", "0"},
-		{".", "\".\""}, {"..", "\"..\""}, {"-", "null"}, {"+", "\"+\""}, {".5_0", "\".5_0\""},
-		{"0x", "\"0x\""}, {"0xg", "\"0xg\""}, {"1e", "\"1e\""}, {"e3", "\"e3\""},
-		{"1.2.3.4", "\"1.2.3.4\""}, {"192.0.2.1", "\"192.0.2.1\""},
-		{"1:30", "\"1:30\""}, {"::1", "\"::1\""}, {"12 34", "\"12 34\""},
+		{"1e3", "1000"},
+		{"1E+3", "1000"},
+		{"1.0", "1"},
+		{"1.", "1"},
+		{"1.5", "1.5"},
+		{".5", "0.5"},
+		{"-.5", "-0.5"},
+		{"+2.5e-1", "0.25"},
+		{"1_0.5", "10.5"},
+		{"1e18", "1000000000000000000"},
+		{"1e-999", "0"},
+		{".", "\".\""},
+		{"..", "\"..\""},
+		{"-", "null"},
+		{"+", "\"+\""},
+		{".5_0", "\".5_0\""},
+		{"0x", "\"0x\""},
+		{"0xg", "\"0xg\""},
+		{"1e", "\"1e\""},
+		{"e3", "\"e3\""},
+		{"1.2.3.4", "\"1.2.3.4\""},
+		{"192.0.2.1", "\"192.0.2.1\""},
+		{"1:30", "\"1:30\""},
+		{"::1", "\"::1\""},
+		{"12 34", "\"12 34\""},
 		{"2026-12-02", "\"2026-12-02\""},
 		{"2026-12-02T05:31:50Z", "\"2026-12-02T05:31:50Z\""},
-		{"'12'", "\"12\""}, {"\"yes\"", "\"yes\""}, {"'~'", "\"~\""}, {"''", "\"\""},
-		{"\"a\\0b\"", "\"a\\u0000b\""}, {"\"\\u00e9\"", "\"\xc3\xa9\""},
-		{"!!str 12", "\"12\""}, {"! 'x'", "\"x\""}, {"!!int '12'", "12"},
-		{"!!float 3", "3"}, {"!!bool yes", "true"}, {"!!null ''", "null"},
-		{"|\n  a\n  b", "\"a\\nb\\n\""}, {">-\n  a\n  b", "\"a b\""},
+		{"'12'", "\"12\""},
+		{"\"yes\"", "\"yes\""},
+		{"'~'", "\"~\""},
+		{"''", "\"\""},
+		{"\"a\\0b\"", "\"a\\u0000b\""},
+		{"\"\\u00e9\"", "\"\xc3\xa9\""},
+		{"!!str 12", "\"12\""},
+		{"! 'x'", "\"x\""},
+		{"!!int '12'", "12"},
+		{"!!float 3", "3"},
+		{"!!bool yes", "true"},
+		{"!!null ''", "null"},
+		{"|\n  a\n  b", "\"a\\nb\\n\""},
+		{">-\n  a\n  b", "\"a b\""},
 	};
 
 	(void)state;
@@ -168,7 +219,9 @@ static void documents_come_one_by_one_with_their_first_line(void **state)
 	expect_documents("a: 1\n---\n\n# two\nb: 2\n...\n---\n---\n~\n--- {c: 3}\n---\n- d\n...\n",
 			 "1 {\"a\":1}\n5 {\"b\":2}\n10 {\"c\":3}\n12 [\"d\"]\n");
 	expect_documents("---\n---\n---\n", "");
-	expect_documents("\xef\xbb\xbf" "a: 1\n", "1 {\"a\":1}\n");
+	expect_documents("\xef\xbb\xbf"
+			 "a: 1\n",
+			 "1 {\"a\":1}\n");
 	expect_documents("a: 1\r\nb: 2\r\n", "1 {\"a\":1,\"b\":2}\n");
 }
 
@@ -178,7 +231,8 @@ static void documents_before_a_fault_are_handed_out(void **state)
 	struct roll_err err;
 
 	(void)state;
-	assert_int_equal(read_text(roll_str_c("a: 1\n---\nb: [\n"), NODES, &got, &err), ROLL_EINVAL);
+	assert_int_equal(read_text(roll_str_c("a: 1\n---\nb: [\n"), NODES, &got, &err),
+			 ROLL_EINVAL);
 	assert_string_equal(got.text.p, "1 {\"a\":1}\n");
 	roll_buf_fini(&got.text);
 }
@@ -231,8 +285,9 @@ static void keys_that_json_cannot_have_are_refused(void **state)
 static void aliases_stand_for_their_anchor(void **state)
 {
 	(void)state;
-	expect_documents("a: &x {b: [1]}\nc: *x\nd: [*x, &y s, *y]\n",
-			 "1 {\"a\":{\"b\":[1]},\"c\":{\"b\":[1]},\"d\":[{\"b\":[1]},\"s\",\"s\"]}\n");
+	expect_documents(
+		"a: &x {b: [1]}\nc: *x\nd: [*x, &y s, *y]\n",
+		"1 {\"a\":{\"b\":[1]},\"c\":{\"b\":[1]},\"d\":[{\"b\":[1]},\"s\",\"s\"]}\n");
 	expect_documents("- &x 1\n- *x\n- &x 2\n- *x\n", "1 [1,1,2,2]\n");
 	expect_refused("a: *x\n", ROLL_EINVAL, "line 1, column 4", "not defined");
 	expect_refused("a: &x 1\n---\nb: *x\n", ROLL_EINVAL, "line 3, column 4", "not defined");
@@ -268,7 +323,9 @@ static void tags_other_than_the_core_ones_are_refused(void **state)
 
 static void text_that_is_not_utf8_is_refused_with_its_place(void **state)
 {
-	static const char utf16[] = "\xff\xfe" "a\0:\0 \0" "1\0";
+	static const char utf16[] = "\xff\xfe"
+				    "a\0:\0 \0"
+				    "1\0";
 	struct got got;
 	struct roll_err err;
 
