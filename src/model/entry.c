@@ -10,8 +10,8 @@
 #define MEMBERS_MAX 7
 
 /*
- * NUMBER must be there; OPTIONAL is a number that is 0 if absent. TEXT is the empty slice if absent:
- * what that means is the builder's to say.
+ * NUMBER must be there; OPTIONAL is a number that is 0 if absent. TEXT is the empty slice if
+ * absent: what that means is the builder's to say.
  */
 enum member_kind { TEXT, NUMBER, OPTIONAL, PARAMS };
 
@@ -30,19 +30,34 @@ struct shape {
 /* Members in the order in which build() takes them. */
 static const struct shape shapes[] = {
 	{ROLL_TYPE_MX, 2, {{"preference", NUMBER, 65535}, {"exchange", TEXT, 0}}},
-	{ROLL_TYPE_SRV, 4, {{"priority", NUMBER, 65535}, {"weight", NUMBER, 65535},
-			    {"port", NUMBER, 65535}, {"target", TEXT, 0}}},
+	{ROLL_TYPE_SRV,
+	 4,
+	 {{"priority", NUMBER, 65535},
+	  {"weight", NUMBER, 65535},
+	  {"port", NUMBER, 65535},
+	  {"target", TEXT, 0}}},
 	{ROLL_TYPE_CAA, 3, {{"flag", NUMBER, 255}, {"tag", TEXT, 0}, {"value", TEXT, 0}}},
-	{ROLL_TYPE_TLSA, 4, {{"usage", NUMBER, 255}, {"selector", NUMBER, 255},
-			     {"matchingType", NUMBER, 255}, {"certData", TEXT, 0}}},
-	{ROLL_TYPE_SVCB, 3, {{"priority", NUMBER, 65535}, {"target", TEXT, 0},
-			     {"params", PARAMS, 0}}},
-	{ROLL_TYPE_HTTPS, 3, {{"priority", NUMBER, 65535}, {"target", TEXT, 0},
-			      {"params", PARAMS, 0}}},
-	{ROLL_TYPE_SOA, 7, {{"mname", TEXT, 0}, {"rname", TEXT, 0},
-			    {"serial", OPTIONAL, UINT32_MAX}, {"refresh", OPTIONAL, UINT32_MAX},
-			    {"retry", OPTIONAL, UINT32_MAX}, {"expire", OPTIONAL, UINT32_MAX},
-			    {"ttl", OPTIONAL, UINT32_MAX}}},
+	{ROLL_TYPE_TLSA,
+	 4,
+	 {{"usage", NUMBER, 255},
+	  {"selector", NUMBER, 255},
+	  {"matchingType", NUMBER, 255},
+	  {"certData", TEXT, 0}}},
+	{ROLL_TYPE_SVCB,
+	 3,
+	 {{"priority", NUMBER, 65535}, {"target", TEXT, 0}, {"params", PARAMS, 0}}},
+	{ROLL_TYPE_HTTPS,
+	 3,
+	 {{"priority", NUMBER, 65535}, {"target", TEXT, 0}, {"params", PARAMS, 0}}},
+	{ROLL_TYPE_SOA,
+	 7,
+	 {{"mname", TEXT, 0},
+	  {"rname", TEXT, 0},
+	  {"serial", OPTIONAL, UINT32_MAX},
+	  {"refresh", OPTIONAL, UINT32_MAX},
+	  {"retry", OPTIONAL, UINT32_MAX},
+	  {"expire", OPTIONAL, UINT32_MAX},
+	  {"ttl", OPTIONAL, UINT32_MAX}}},
 };
 
 /* A AAAA CNAME ALIAS TXT NS PTR */
@@ -149,7 +164,7 @@ static enum roll_status build(struct roll_check at, uint16_t type, const struct 
 		return roll_rdata_svcb(at, v[0].number, v[1].text, v[2].params, v[2].param_count,
 				       wire);
 	case ROLL_TYPE_SOA:
-		soa = (struct roll_soa_text){v[0].text, v[1].text, v[2].number, v[3].number,
+		soa = (struct roll_soa_text){v[0].text,	  v[1].text,   v[2].number, v[3].number,
 					     v[4].number, v[5].number, v[6].number};
 		return roll_rdata_soa(at, &soa, wire);
 	default:

@@ -80,7 +80,8 @@ bool roll_field_text(struct roll_check at, const char *key, const json_t *value,
 		roll_field_find(at, ROLL_FAULT, ROLL_REASON_INVALID, key,
 				"is %s; expected a string%s", roll_field_kind(value),
 				json_is_number(value) || json_is_boolean(value)
-					? " (in YAML write it in quotes)" : "");
+					? " (in YAML write it in quotes)"
+					: "");
 		return false;
 	}
 	*out = roll_str_n(json_string_value(value), json_string_length(value));

@@ -91,13 +91,14 @@ static bool decode_name(struct roll_check at, const json_t *metadata, struct rol
 		return true;
 	if (out->name.n)
 		roll_field_find(at, ROLL_FAULT, ROLL_REASON_INVALID, "name",
-				"\"%s\" is not an object name; expected lower-case letters, digits, "
-				"'-' and '.', beginning and ending with a letter or digit",
+				"\"%s\" is not an object name; expected lower-case letters, "
+				"digits, '-' and '.', beginning and ending with a letter or digit",
 				roll_str_show(out->name, shown, sizeof shown));
 	else
 		roll_field_find(at, ROLL_FAULT, ROLL_REASON_INVALID, "name", "is missing%s",
 				member(metadata, "generateName")
-					? "; generateName works in an API server only" : "");
+					? "; generateName works in an API server only"
+					: "");
 	return false;
 }
 
@@ -123,7 +124,8 @@ static bool decode_namespace(struct roll_check at, const json_t *metadata, struc
 		return true;
 	roll_field_find(at, ROLL_FAULT, ROLL_REASON_INVALID, "namespace",
 			"\"%s\" is not a namespace; expected at most 63 lower-case letters, digits "
-			"and inner hyphens", roll_str_show(out->ns, shown, sizeof shown));
+			"and inner hyphens",
+			roll_str_show(out->ns, shown, sizeof shown));
 	return false;
 }
 

@@ -34,7 +34,7 @@ struct roll_object {
 	struct roll_str uid; /* may be empty in manifests */
 	uint64_t revision;   /* resourceVersion; 0 if absent or not a number */
 	int64_t generation;
-	int64_t created_s;   /* INT64_MAX if absent: a manifest without creationTimestamp is the youngest */
+	int64_t created_s;   /* INT64_MAX if absent: the youngest */
 	bool is_terminating; /* deletionTimestamp is set: absent from now on (design section 4) */
 	json_t *spec;	     /* borrowed; an object, or NULL */
 };
@@ -43,9 +43,10 @@ struct roll_object {
  * All members are borrowed from json and live as long as it.
  * ROLL_ENOENT: an object of another kind or group (not ours, no finding). EINVAL: ours by kind, but
  * without a usable identity (no name, name or namespace not a DNS-1123 subdomain / label, unknown
- * version); findings say why. Unusual but usable members (bad creationTimestamp, non-numeric generation) are
- * warnings.
+ * version); findings say why. Unusual but usable members (bad creationTimestamp, non-numeric
+ * generation) are warnings.
  */
-enum roll_status roll_object_decode(const json_t *json, struct roll_object *out, const struct roll_findings *findings) ROLL_MUST_CHECK;
+enum roll_status roll_object_decode(const json_t *json, struct roll_object *out,
+				    const struct roll_findings *findings) ROLL_MUST_CHECK;
 
 #endif

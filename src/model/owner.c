@@ -39,7 +39,8 @@ static enum roll_status parse(struct roll_check at, struct roll_str text, struct
 	if (!is_plain(text, &odd)) {
 		roll_find(at.findings, ROLL_FAULT, ROLL_REASON_INVALID, at.path,
 			  "\"%s\" cannot be in a name; expected letters, digits, '-', '_', '/' "
-			  "and dots", roll_str_show(odd, shown, sizeof shown));
+			  "and dots",
+			  roll_str_show(odd, shown, sizeof shown));
 		return ROLL_EINVAL;
 	}
 	if (roll_name_parse(text, out, &err) != ROLL_OK) {

@@ -36,7 +36,7 @@ struct item {
 
 struct work {
 	const struct roll_findings *findings;
-	const struct roll_name *domain; /* NULL: not known */
+	const struct roll_name *domain;	   /* NULL: not known */
 	const struct roll_type_info *info; /* NULL: type unusable */
 	const char *names[ENTRY_MEMBERS];
 	struct roll_arena *arena;
@@ -205,11 +205,13 @@ static void check_ttl(const struct work *work, const struct item *item,
 	if (rrset->has_ttl)
 		roll_find(work->findings, ROLL_WARNING, ROLL_REASON_TTL_MISMATCH, path,
 			  "%" PRIu32 " is not used: the first entry of this name sets %" PRIu32
-			  " for all", item->ttl, rrset->ttl);
+			  " for all",
+			  item->ttl, rrset->ttl);
 	else
 		roll_find(work->findings, ROLL_WARNING, ROLL_REASON_TTL_MISMATCH, path,
 			  "%" PRIu32 " is not used: the first entry of this name has none, "
-			  "so the default is used for all", item->ttl);
+			  "so the default is used for all",
+			  item->ttl);
 }
 
 /* Warnings that concern an owner once, not each of its entries. */

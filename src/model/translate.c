@@ -49,7 +49,7 @@ static bool read_server(struct roll_check at, const json_t *json, struct roll_na
 	return true;
 }
 
-/* Sorted, without duplicates. The list is as long as its source text allows, so it is sorted first. */
+/* Sorted, without duplicates; sorting finds them, as the list may be long. */
 static enum roll_status read_servers(struct roll_check at, const json_t *list,
 				     struct roll_arena *arena, struct roll_class_spec *out)
 {
@@ -60,7 +60,7 @@ static enum roll_status read_servers(struct roll_check at, const json_t *list,
 
 	if (n == 0) {
 		roll_find(at.findings, ROLL_WARNING, ROLL_REASON_SUSPICIOUS, at.path,
-			  "is empty: a zone of this class is served only with SOA and NS of its own");
+			  "is empty: zones of this class need SOA and NS of their own");
 		return ROLL_OK;
 	}
 	names = (struct roll_name *)roll_arena_array(arena, n, sizeof *names);
