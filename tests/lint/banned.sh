@@ -45,7 +45,6 @@ find_calls() {
 }
 
 n=0
-failed=0
 report() {
 	n=$((n + 1))
 	if [ -z "$2" ]; then
@@ -53,7 +52,6 @@ report() {
 	else
 		echo "not ok $n - $1"
 		printf '%s\n' "$2" | sed 's/^/# /'
-		failed=1
 	fi
 }
 
@@ -65,4 +63,3 @@ report "no locale" "$(find_calls "$ctype|tolower|toupper|setlocale|strcasecmp|st
 report "no shell" "$(find_calls 'system|popen' src tests)"
 report "no sleep in tests" "$(find_calls 'u?sleep' tests)"
 echo "1..$n"
-exit $failed
