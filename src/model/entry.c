@@ -180,7 +180,8 @@ enum roll_status roll_entry_rdata(struct roll_check at, uint16_t type, const jso
 	const char *names[MEMBERS_MAX];
 	json_t *members[MEMBERS_MAX];
 	enum roll_status status = ROLL_OK, one;
-	size_t i;
+	size_t start = wire->n, i;
+	bool can_build = true;
 
 	for (i = 0; i < shape->count; i++)
 		names[i] = shape->members[i].name;
@@ -191,10 +192,24 @@ enum roll_status roll_entry_rdata(struct roll_check at, uint16_t type, const jso
 			status = one;
 			goto out;
 		}
+		if (one == ROLL_OK)
+			continue;
+		status = one;
+		/*
+		 * A number at fault is replaced by one that raises no doubts, so that the other
+		 * members are checked as well. (0 would turn SVCB into its alias form.)
+		 */
+		if (shape->members[i].kind == TEXT || shape->members[i].kind == PARAMS)
+			can_build = false;
+		else
+			values[i].number = shape->members[i].max == 65535;
+	}
+	if (can_build) {
+		one = build(at, type, values, wire);
 		status = one != ROLL_OK ? one : status;
 	}
-	if (status == ROLL_OK)
-		status = build(at, type, values, wire);
+	if (status != ROLL_OK)
+		roll_buf_truncate(wire, start);
 out:
 	for (i = 0; i < shape->count; i++)
 		free(values[i].params);

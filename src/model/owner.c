@@ -114,13 +114,15 @@ enum roll_status roll_owner_qualify(struct roll_check at, const struct roll_owne
 enum roll_status roll_owner_parse_domain(struct roll_check at, struct roll_str text,
 					 struct roll_name *out)
 {
+	struct roll_name name;
+
 	if (!text.n) {
 		fault(at, ROLL_REASON_INVALID, "is missing; expected a domain name", "");
 		return ROLL_EINVAL;
 	}
-	if (parse(at, text, out) != ROLL_OK)
+	if (parse(at, text, &name) != ROLL_OK)
 		return ROLL_EINVAL;
-	if (roll_name_labels(out) == 0) {
+	if (roll_name_labels(&name) == 0) {
 		fault(at, ROLL_REASON_INVALID, "the root cannot be a zone here", "");
 		return ROLL_EINVAL;
 	}
@@ -128,5 +130,6 @@ enum roll_status roll_owner_parse_domain(struct roll_check at, struct roll_str t
 		fault(at, ROLL_REASON_INVALID, "a zone's domain cannot contain '*'", "");
 		return ROLL_EINVAL;
 	}
+	*out = name;
 	return ROLL_OK;
 }

@@ -459,6 +459,26 @@ static void the_node_limit_is_per_document(void **state)
 	roll_buf_fini(&got.text);
 }
 
+static void directives_have_a_limit(void **state)
+{
+	struct roll_buf text;
+	struct got got;
+	struct roll_err err;
+
+	(void)state;
+	roll_buf_init(&text, 1u << 20);
+	for (int i = 0; i < 1000; i++)
+		roll_buf_printf(&text, "%%TAG !t%d! x\n", i);
+	roll_buf_add_c(&text, "---\na: 1\n");
+	assert_int_equal(read_text(roll_buf_str(&text), NODES, &got, &err), ROLL_OK);
+	assert_string_equal(got.text.p, "1002 {\"a\":1}\n");
+	roll_buf_fini(&got.text);
+	roll_buf_add_c(&text, "---\n%TAG !more! x\n");
+	assert_int_equal(read_text(roll_buf_str(&text), NODES, &got, &err), ROLL_ELIMIT);
+	roll_buf_fini(&got.text);
+	roll_buf_fini(&text);
+}
+
 static void broken_text_is_refused_with_its_place(void **state)
 {
 	(void)state;
@@ -490,6 +510,7 @@ int main(void)
 		cmocka_unit_test(nesting_is_counted_through_aliases),
 		cmocka_unit_test(alias_bombs_hit_the_node_limit),
 		cmocka_unit_test(the_node_limit_is_per_document),
+		cmocka_unit_test(directives_have_a_limit),
 		cmocka_unit_test(broken_text_is_refused_with_its_place),
 	};
 
