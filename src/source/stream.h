@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ROLL_SOURCE_STREAM_H
+#define ROLL_SOURCE_STREAM_H
+
+#include "source/kube.h"
+#include "source/list.h"
+
+/*
+ * One kind (in one namespace, or all): list, then watch from exactly there, again and again. A part
+ * of source/kube, which decides whose list is next.
+ */
+struct roll_stream;
+
+struct roll_stream_env {
+	const struct roll_kube_conf *conf;
+	const struct roll_kube_pace *pace;
+	enum roll_list_way way; /* what this server can do, as learned by any stream */
+	uint64_t seed;
+	struct roll_stream *batching; /* whose events the sink is taking, NULL: nobody's */
+	struct roll_metric *lists;  /* by kind and cause */
+	struct roll_metric *ends;   /* of watches, by kind and cause */
+	struct roll_metric *events; /* by kind and type */
+
+	/* It wants to list; answered by roll_stream_list, now or later. */
+	void (*on_want_list)(void *ctx, struct roll_stream *stream);
+	/* Its list is over. */
+	void (*on_list_end)(void *ctx, struct roll_stream *stream, enum roll_status status,
+			    const char *text);
+	void (*on_proven)(void *ctx);
+	void (*on_trouble)(void *ctx, const char *why);
+	void *ctx;
+};
+
+#define ROLL_STREAM_KINDS 3
+
+/* ns NULL: all namespaces. */
+struct roll_stream *roll_stream_new(struct roll_stream_env *env, int kind, const char *ns);
+void roll_stream_free(struct roll_stream *stream);
+/* Go on from the stored position, or list. */
+void roll_stream_start(struct roll_stream *stream);
+void roll_stream_list(struct roll_stream *stream);
+/* Monotonic time of the last proof that the sink has all there is; 0: never, or not any more. */
+int64_t roll_stream_proven_ms(const struct roll_stream *stream);
+bool roll_stream_is_cluster_scoped(int kind);
+
+#endif
