@@ -1,0 +1,733 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "apply/apply.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apply/found.h"
+#include "base/json.h"
+#include "model/translate.h"
+
+static_assert((int)ROLL_ROW_CLASS == (int)ROLL_KIND_CLASS &&
+	      (int)ROLL_ROW_ZONE == (int)ROLL_KIND_ZONE &&
+	      (int)ROLL_ROW_RECORDSET == (int)ROLL_KIND_RECORDSET &&
+	      (int)ROLL_ROW_KINDS == (int)ROLL_KIND_COUNT, "kinds of rows are kinds of objects");
+
+/* The largest object has far fewer entries than would fill this. */
+#define ARENA_LIMIT_BYTES ((size_t)64 << 20)
+#define KEY_LIMIT_BYTES 1024
+
+struct roll_apply {
+	struct roll_arena arena;  /* of one call: what is kept of rows about to be replaced */
+	struct roll_arena row;	  /* of one stored record set, put again */
+	struct roll_arena object; /* of one object's translation */
+	struct roll_buf key;
+	struct roll_buf zone_key;
+	struct roll_buf spec;
+	struct roll_buf servers;
+	struct roll_found found;
+	struct roll_apply_delta delta;
+	/* See roll_apply_use_number. */
+	struct roll_buf prepared_key;
+	uint32_t prepared;
+};
+
+/* Keys of record sets, gathered before anything is changed. */
+struct keys {
+	struct roll_apply *apply;
+	struct roll_str *items;
+	size_t count, limit;
+	uint32_t skip_number; /* rows under this number are claimed already; 0: take all */
+	bool is_over;
+	/* For walks over all record sets: */
+	struct roll_str zone_key;
+	struct roll_str last;
+};
+
+struct roll_apply *roll_apply_new(void)
+{
+	struct roll_apply *apply = calloc(1, sizeof *apply);
+
+	if (!apply)
+		return NULL;
+	roll_arena_init(&apply->arena, ARENA_LIMIT_BYTES);
+	roll_arena_init(&apply->row, ARENA_LIMIT_BYTES);
+	roll_arena_init(&apply->object, ARENA_LIMIT_BYTES);
+	roll_buf_init(&apply->key, KEY_LIMIT_BYTES);
+	roll_buf_init(&apply->zone_key, KEY_LIMIT_BYTES);
+	roll_buf_init(&apply->prepared_key, KEY_LIMIT_BYTES);
+	roll_buf_init(&apply->spec, ROLL_OBJECT_LIMIT_BYTES);
+	roll_buf_init(&apply->servers, ROLL_OBJECT_LIMIT_BYTES);
+	roll_found_init(&apply->found);
+	return apply;
+}
+
+void roll_apply_free(struct roll_apply *apply)
+{
+	if (!apply)
+		return;
+	roll_arena_fini(&apply->arena);
+	roll_arena_fini(&apply->row);
+	roll_arena_fini(&apply->object);
+	roll_buf_fini(&apply->key);
+	roll_buf_fini(&apply->zone_key);
+	roll_buf_fini(&apply->prepared_key);
+	roll_buf_fini(&apply->spec);
+	roll_buf_fini(&apply->servers);
+	roll_found_fini(&apply->found);
+	free(apply);
+}
+
+static struct roll_str join_key(struct roll_buf *buf, struct roll_str ns, struct roll_str name)
+{
+	roll_buf_reset(buf);
+	if (ns.n) {
+		roll_buf_add_str(buf, ns);
+		roll_buf_add_char(buf, '/');
+	}
+	roll_buf_add_str(buf, name);
+	return roll_buf_str(buf);
+}
+
+struct roll_str roll_apply_key(struct roll_apply *apply, const struct roll_object *object)
+{
+	return join_key(&apply->key, object->ns, object->name);
+}
+
+struct roll_apply_delta roll_apply_take_delta(struct roll_apply *apply)
+{
+	struct roll_apply_delta delta = apply->delta;
+
+	apply->delta = (struct roll_apply_delta){0, 0};
+	return delta;
+}
+
+static void count_row(struct roll_apply *apply, const struct roll_object_row *row, int64_t sign)
+{
+	apply->delta.faults += sign * (int64_t)row->fault_count;
+	apply->delta.warnings += sign * (int64_t)row->warning_count;
+}
+
+/* What the row borrows moves to the arena, because the map may change under it. */
+static enum roll_status keep_row(struct roll_arena *arena, struct roll_object_row *row)
+{
+	struct roll_str *const parts[] = {&row->key,  &row->uid,      &row->scope, &row->spec,
+					  &row->zone, &row->findings, &row->names};
+	size_t i;
+
+	for (i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (parts[i]->n)
+			*parts[i] = roll_arena_str(arena, *parts[i]);
+	}
+	return arena->status;
+}
+
+/* The stored row, borrowed. ENOENT if there is none. */
+static enum roll_status stored_row(struct roll_txn *txn, enum roll_row_kind kind,
+				   struct roll_str key, struct roll_object_row *out)
+{
+	enum roll_status status = roll_txn_status(txn);
+
+	return status ? status : roll_snap_object(roll_txn_snap(txn), kind, key, out);
+}
+
+static void set_findings(const struct roll_found *found, struct roll_object_row *row)
+{
+	row->findings = roll_buf_str(&found->bytes);
+	row->fault_count = found->faults;
+	row->warning_count = found->warnings;
+}
+
+/* --- record sets --- */
+
+/*
+ * Translate spec for the zone it is in (domain NULL: not there) and put row with what that gives;
+ * apply->found holds the extra findings already.
+ */
+static enum roll_status put_recordset(struct roll_apply *apply, struct roll_txn *txn,
+				      struct roll_object_row *row, const json_t *spec,
+				      uint32_t number, const struct roll_name *domain)
+{
+	struct roll_findings findings = roll_found_sink(&apply->found);
+	struct roll_recordset_spec read;
+	struct roll_name_rrset *owned = NULL;
+	enum roll_status status;
+	size_t i;
+
+	roll_arena_reset(&apply->object);
+	status = roll_translate_recordset(spec, domain, &apply->object, &read, &findings);
+	if (status == ROLL_OK && read.owned_count) {
+		owned = roll_arena_array(&apply->object, read.owned_count, sizeof *owned);
+		status = apply->object.status;
+	}
+	if (status == ROLL_ELIMIT) {
+		roll_find(&findings, ROLL_FAULT, ROLL_REASON_INVALID, "spec",
+			  "is too large to be read; nothing of it is served");
+		read.owned_count = 0;
+	} else if (status && status != ROLL_EINVAL) {
+		return status;
+	}
+	for (i = 0; owned && i < read.owned_count; i++) {
+		owned[i].owner = read.owned[i].owner;
+		owned[i].rrset = &read.owned[i].rrset;
+	}
+	row->record_count = read.record_count > UINT32_MAX ? UINT32_MAX
+							   : (uint32_t)read.record_count;
+	set_findings(&apply->found, row);
+	count_row(apply, row, 1);
+	roll_txn_put_recordset(txn, row, domain ? number : 0, owned, owned ? read.owned_count : 0);
+	return roll_txn_status(txn);
+}
+
+static enum roll_status put_new_recordset(struct roll_apply *apply, struct roll_txn *txn,
+					  struct roll_object_row *row,
+					  const struct roll_object *object)
+{
+	struct roll_str ref = roll_recordset_zone_ref(object->spec);
+	enum roll_status status = ROLL_ENOENT;
+	struct roll_name domain;
+	uint32_t number = 0;
+
+	if (ref.n) {
+		row->zone = join_key(&apply->zone_key, object->ns, ref);
+		/* No DNSZone can have a name that long. */
+		if (apply->zone_key.status)
+			row->zone = roll_str_n("", 0);
+		else
+			status = roll_txn_zone_number(txn, row->zone, &number, &domain);
+	}
+	if (status && status != ROLL_ENOENT)
+		return status;
+	return put_recordset(apply, txn, row, object->spec, number, status ? NULL : &domain);
+}
+
+/* Put a stored record set again, now that its zone has this number and domain. */
+static enum roll_status reclaim(struct roll_apply *apply, struct roll_txn *txn, struct roll_str key,
+				uint32_t number, const struct roll_name *domain)
+{
+	struct roll_object_row row;
+	json_t *spec = NULL;
+	enum roll_status status;
+
+	status = stored_row(txn, ROLL_ROW_RECORDSET, key, &row);
+	if (status)
+		return status;
+	roll_found_reset(&apply->found);
+	status = roll_found_add_extras_of(&apply->found, &row);
+	/* An object without a spec is stored with an empty one. */
+	if (!status && row.spec.n)
+		status = roll_json_parse(row.spec, &spec, NULL);
+	if (status)
+		return status == ROLL_EINVAL || status == ROLL_ELIMIT ? ROLL_ECORRUPT : status;
+	count_row(apply, &row, -1);
+	row.key = key;
+	roll_arena_reset(&apply->row);
+	status = keep_row(&apply->row, &row);
+	if (!status)
+		status = put_recordset(apply, txn, &row, spec, number, domain);
+	json_decref(spec);
+	return status;
+}
+
+/* --- zones --- */
+
+static enum roll_status on_waiting(void *ctx, const struct roll_object_row *row)
+{
+	struct keys *keys = ctx;
+
+	if (keys->skip_number && row->number == keys->skip_number)
+		return ROLL_OK;
+	if (keys->count == keys->limit) {
+		keys->is_over = true;
+		return ROLL_ECANCELED;
+	}
+	keys->items[keys->count] = roll_arena_str(&keys->apply->arena, row->key);
+	if (!keys->items[keys->count].p)
+		return keys->apply->arena.status;
+	keys->count++;
+	return ROLL_OK;
+}
+
+static enum roll_status init_keys(struct keys *keys, struct roll_apply *apply, size_t limit)
+{
+	*keys = (struct keys){.apply = apply, .limit = limit};
+	keys->items = roll_arena_array(&apply->arena, limit, sizeof *keys->items);
+	return keys->items ? ROLL_OK : apply->arena.status;
+}
+
+/* The record sets that wait for the zone, at most a slice. */
+static enum roll_status find_waiting(struct roll_txn *txn, struct roll_str zone_key,
+				     struct keys *keys)
+{
+	enum roll_status status;
+
+	status = roll_snap_recordsets_of(roll_txn_snap(txn), zone_key, on_waiting, keys);
+	return status == ROLL_ECANCELED || status == ROLL_ENOENT ? ROLL_OK : status;
+}
+
+static enum roll_status reclaim_all(struct roll_apply *apply, struct roll_txn *txn,
+				    const struct keys *keys, uint32_t number,
+				    const struct roll_name *domain)
+{
+	enum roll_status status = ROLL_OK;
+	size_t i;
+
+	for (i = 0; i < keys->count && !status; i++)
+		status = reclaim(apply, txn, keys->items[i], number, domain);
+	return status;
+}
+
+/* The number for a zone whose domain it does not have yet. 0: too many wait for it. */
+static enum roll_status new_number(struct roll_apply *apply, struct roll_txn *txn,
+				   struct roll_str key, const struct roll_name *domain,
+				   uint32_t *number)
+{
+	bool is_prepared = apply->prepared && roll_str_eq(roll_buf_str(&apply->prepared_key), key);
+	struct keys keys;
+	enum roll_status status;
+
+	status = init_keys(&keys, apply, ROLL_APPLY_SLICE);
+	if (is_prepared)
+		keys.skip_number = apply->prepared;
+	if (!status)
+		status = find_waiting(txn, key, &keys);
+	if (status)
+		return status;
+	*number = 0;
+	if (keys.is_over)
+		return ROLL_OK;
+	*number = is_prepared ? apply->prepared : roll_txn_new_number(txn, domain);
+	status = roll_txn_status(txn);
+	return status ? status : reclaim_all(apply, txn, &keys, *number, domain);
+}
+
+static enum roll_status put_zone(struct roll_apply *apply, struct roll_txn *txn,
+				 struct roll_object_row *row, const struct roll_object *object,
+				 enum roll_apply_result *result)
+{
+	struct roll_findings findings = roll_found_sink(&apply->found);
+	struct roll_str extras_kept;
+	struct roll_zone_spec read;
+	struct roll_name domain;
+	uint32_t number = 0, faults, warnings;
+	bool has_domain;
+	enum roll_status status;
+
+	/* Claiming for others uses apply->found and the arena of objects, so that comes first. */
+	roll_arena_reset(&apply->object);
+	status = roll_translate_zone(object->spec, &apply->object, &read, NULL);
+	if (status && status != ROLL_EINVAL)
+		return status;
+	has_domain = !status;
+	extras_kept = roll_arena_str(&apply->arena, roll_buf_str(&apply->found.bytes));
+	faults = apply->found.faults;
+	warnings = apply->found.warnings;
+	if (apply->arena.status)
+		return apply->arena.status;
+
+	if (has_domain) {
+		status = roll_txn_zone_number(txn, row->key, &number, &domain);
+		if (status && status != ROLL_ENOENT)
+			return status;
+		if (status || !roll_name_eq(&domain, &read.domain)) {
+			domain = read.domain;
+			status = new_number(apply, txn, row->key, &domain, &number);
+			if (status)
+				return status;
+			if (!number) {
+				*result = ROLL_APPLY_SLICED;
+				return ROLL_OK;
+			}
+		}
+	}
+	roll_found_reset(&apply->found);
+	roll_found_restore(&apply->found, extras_kept, faults, warnings);
+	roll_arena_reset(&apply->object);
+	status = roll_translate_zone(object->spec, &apply->object, &read, &findings);
+	if (status && status != ROLL_EINVAL)
+		return status;
+	set_findings(&apply->found, row);
+	count_row(apply, row, 1);
+	roll_txn_put_zone(txn, row, has_domain ? &domain : NULL, read.class_name, number);
+	return roll_txn_status(txn);
+}
+
+/* --- classes --- */
+
+static enum roll_status put_class(struct roll_apply *apply, struct roll_txn *txn,
+				  struct roll_object_row *row, const struct roll_object *object)
+{
+	struct roll_findings findings = roll_found_sink(&apply->found);
+	struct roll_class_row cls = {0};
+	struct roll_class_spec read;
+	enum roll_status status;
+	size_t i;
+
+	roll_arena_reset(&apply->object);
+	status = roll_translate_class(object->spec, &apply->object, &read, &findings);
+	if (status && status != ROLL_EINVAL)
+		return status;
+	roll_buf_reset(&apply->servers);
+	for (i = 0; i < read.nameserver_count; i++)
+		roll_buf_add(&apply->servers, read.nameservers[i].wire, read.nameservers[i].len);
+	if (apply->servers.status)
+		return apply->servers.status;
+	cls.controller = read.controller;
+	cls.has_default_ttl = read.has_default_ttl;
+	cls.default_ttl = read.default_ttl;
+	cls.nameserver_count = (uint32_t)read.nameserver_count;
+	cls.nameservers = roll_buf_str(&apply->servers);
+	set_findings(&apply->found, row);
+	count_row(apply, row, 1);
+	roll_txn_put_class(txn, row, &cls);
+	return roll_txn_status(txn);
+}
+
+/* --- what they have in common --- */
+
+/* Extra findings to apply->found, the key to its buffer. */
+static void begin_object(struct roll_apply *apply, const struct roll_object *object,
+			 const struct roll_apply_extra *extra, size_t extra_count)
+{
+	roll_arena_reset(&apply->arena);
+	roll_found_reset(&apply->found);
+	roll_found_add_extras(&apply->found, extra, extra_count);
+	roll_apply_key(apply, object);
+}
+
+static void fill_row(struct roll_apply *apply, const struct roll_object *object,
+		     struct roll_str scope, struct roll_object_row *row)
+{
+	*row = (struct roll_object_row){
+		.kind = (enum roll_row_kind)object->kind,
+		.key = roll_buf_str(&apply->key),
+		.uid = object->uid,
+		.revision = object->revision,
+		.generation = object->generation,
+		.created_s = object->created_s,
+		.scope = scope,
+	};
+}
+
+/* Everything that claims follow from is as stored. */
+static bool has_same_content(const struct roll_object *object, struct roll_str spec,
+			     const struct roll_object_row *row)
+{
+	return roll_str_eq(row->uid, object->uid) && row->created_s == object->created_s &&
+	       roll_str_eq(row->spec, spec);
+}
+
+/*
+ * A DNSZone with a good domain that claims nothing was left so by a change of domain that did not
+ * come to its end.
+ */
+static enum roll_status is_half_done(struct roll_txn *txn, const struct roll_object_row *row,
+				     bool *is_half)
+{
+	struct roll_name domain;
+	enum roll_status status;
+	uint32_t number;
+
+	*is_half = false;
+	if (row->kind != ROLL_ROW_ZONE || row->fault_count)
+		return ROLL_OK;
+	status = roll_txn_zone_number(txn, row->key, &number, &domain);
+	*is_half = status == ROLL_ENOENT;
+	return *is_half ? ROLL_OK : status;
+}
+
+/* After begin_object: how the stored row, if there is one, compares. Terminating objects differ. */
+static enum roll_status compare(struct roll_apply *apply, struct roll_txn *txn,
+				const struct roll_object *object, struct roll_str spec,
+				struct roll_str scope, struct roll_object_row *old, bool *is_same,
+				bool *is_touched)
+{
+	enum roll_status status;
+	bool is_half;
+
+	*is_same = *is_touched = false;
+	status = stored_row(txn, (enum roll_row_kind)object->kind, roll_buf_str(&apply->key), old);
+	if (status)
+		return status;
+	if (object->is_terminating || !has_same_content(object, spec, old))
+		return ROLL_OK;
+	status = is_half_done(txn, old, &is_half);
+	if (status || is_half)
+		return status;
+	*is_same = true;
+	*is_touched = !roll_str_eq(old->scope, scope) ||
+		      !roll_found_has_same_extras(&apply->found, old);
+	return ROLL_OK;
+}
+
+/* The row with other extra findings and scope; claims and the findings of the spec stay. */
+static enum roll_status touch(struct roll_apply *apply, struct roll_txn *txn,
+			      struct roll_object_row *row, struct roll_str scope)
+{
+	enum roll_status status;
+
+	count_row(apply, row, -1);
+	scope = roll_arena_str(&apply->arena, scope);
+	status = keep_row(&apply->arena, row);
+	if (!status)
+		status = roll_found_add_others_of(&apply->found, row);
+	if (status)
+		return status;
+	row->scope = scope;
+	set_findings(&apply->found, row);
+	count_row(apply, row, 1);
+	roll_txn_touch(txn, row);
+	return roll_txn_status(txn);
+}
+
+enum roll_status roll_apply_is_unchanged(struct roll_apply *apply, struct roll_txn *txn,
+					 const struct roll_object *object, struct roll_str spec,
+					 struct roll_str scope,
+					 const struct roll_apply_extra *extra, size_t extra_count,
+					 bool *is_unchanged)
+{
+	struct roll_object_row old;
+	enum roll_status status;
+	bool is_same = false, is_touched = false;
+
+	begin_object(apply, object, extra, extra_count);
+	status = compare(apply, txn, object, spec, scope, &old, &is_same, &is_touched);
+	*is_unchanged = !status && is_same && !is_touched;
+	return status == ROLL_ENOENT ? ROLL_OK : status;
+}
+
+enum roll_status roll_apply_put(struct roll_apply *apply, struct roll_txn *txn,
+				const struct roll_object *object, struct roll_str scope,
+				const struct roll_apply_extra *extra, size_t extra_count,
+				enum roll_apply_result *result)
+{
+	struct roll_object_row old, row;
+	struct roll_apply_delta before;
+	enum roll_status status;
+	bool is_same, is_touched;
+
+	*result = ROLL_APPLY_CHANGED;
+	begin_object(apply, object, extra, extra_count);
+	if (object->is_terminating) {
+		*result = ROLL_APPLY_ABSENT;
+		status = roll_apply_absent(apply, txn, object->kind, roll_buf_str(&apply->key),
+					   "deletionTimestamp", object->revision);
+		return status == ROLL_ENOENT ? ROLL_OK : status;
+	}
+	before = apply->delta;
+	roll_buf_reset(&apply->spec);
+	status = object->spec ? roll_json_print(object->spec, &apply->spec) : ROLL_OK;
+	if (status)
+		return status;
+	status = compare(apply, txn, object, roll_buf_str(&apply->spec), scope, &old, &is_same,
+			 &is_touched);
+	if (status && status != ROLL_ENOENT)
+		return status;
+	if (is_same && !is_touched) {
+		*result = ROLL_APPLY_UNCHANGED;
+		return ROLL_OK;
+	}
+	if (is_same)
+		return touch(apply, txn, &old, scope);
+	if (!status)
+		count_row(apply, &old, -1);
+	fill_row(apply, object, scope, &row);
+	row.spec = roll_arena_str(&apply->arena, roll_buf_str(&apply->spec));
+	if (!row.spec.p)
+		return apply->arena.status;
+	switch (object->kind) {
+	case ROLL_KIND_CLASS:
+		status = put_class(apply, txn, &row, object);
+		break;
+	case ROLL_KIND_ZONE:
+		status = put_zone(apply, txn, &row, object, result);
+		break;
+	default:
+		status = put_new_recordset(apply, txn, &row, object);
+	}
+	if (status || *result == ROLL_APPLY_SLICED)
+		apply->delta = before;
+	return status;
+}
+
+enum roll_status roll_apply_extras(struct roll_apply *apply, struct roll_txn *txn,
+				   enum roll_kind kind, struct roll_str key,
+				   const struct roll_apply_extra *extra, size_t extra_count)
+{
+	struct roll_object_row row;
+	enum roll_status status;
+
+	roll_arena_reset(&apply->arena);
+	roll_found_reset(&apply->found);
+	roll_found_add_extras(&apply->found, extra, extra_count);
+	status = stored_row(txn, (enum roll_row_kind)kind, key, &row);
+	if (status || roll_found_has_same_extras(&apply->found, &row))
+		return status;
+	row.key = key;
+	return touch(apply, txn, &row, row.scope);
+}
+
+enum roll_status roll_apply_add_extra(struct roll_apply *apply, struct roll_txn *txn,
+				      enum roll_kind kind, struct roll_str key,
+				      const struct roll_apply_extra *extra, bool is_only)
+{
+	struct roll_object_row row;
+	enum roll_status status;
+
+	roll_arena_reset(&apply->arena);
+	roll_found_reset(&apply->found);
+	status = stored_row(txn, (enum roll_row_kind)kind, key, &row);
+	if (!status)
+		status = roll_found_merge_extra(&apply->found, &row, extra, is_only);
+	if (status || roll_found_has_same_extras(&apply->found, &row))
+		return status;
+	row.key = key;
+	return touch(apply, txn, &row, row.scope);
+}
+
+enum roll_status roll_apply_absent(struct roll_apply *apply, struct roll_txn *txn,
+				   enum roll_kind kind, struct roll_str key, const char *evidence,
+				   uint64_t revision)
+{
+	struct roll_object_row row;
+	enum roll_status status;
+
+	status = stored_row(txn, (enum roll_row_kind)kind, key, &row);
+	if (status)
+		return status;
+	count_row(apply, &row, -1);
+	return roll_txn_absent(txn, (enum roll_row_kind)kind, key, evidence, revision);
+}
+
+void roll_apply_use_number(struct roll_apply *apply, struct roll_str zone_key, uint32_t number)
+{
+	roll_buf_reset(&apply->prepared_key);
+	roll_buf_add_str(&apply->prepared_key, zone_key);
+	apply->prepared = apply->prepared_key.status ? 0 : number;
+}
+
+/* --- slices --- */
+
+/* Over all record sets of the namespace; those of other zones are passed over. */
+static enum roll_status on_any(void *ctx, const struct roll_object_row *row)
+{
+	struct keys *keys = ctx;
+	struct roll_str rest = keys->zone_key, own = row->key;
+	struct roll_str ns = roll_str_cut(&rest, '/');
+
+	if (!roll_str_eq(roll_str_cut(&own, '/'), ns))
+		return ROLL_ECANCELED;
+	if (!roll_str_eq(row->zone, keys->zone_key))
+		return ROLL_OK;
+	return on_waiting(keys, row);
+}
+
+/*
+ * One transaction of roll_apply_slices: record sets after `after` (a key, or "ns/" at first) get
+ * claimed. after ends up as the last one, empty when there are no more.
+ */
+static enum roll_status run_slice(struct roll_apply *apply, struct roll_txn *txn,
+				  struct roll_str zone_key, const struct roll_name *domain,
+				  uint32_t number, struct roll_buf *after)
+{
+	struct keys keys;
+	enum roll_status status;
+
+	status = init_keys(&keys, apply, ROLL_APPLY_SLICE);
+	if (status)
+		return status;
+	keys.zone_key = zone_key;
+	status = roll_snap_objects(roll_txn_snap(txn), ROLL_ROW_RECORDSET, roll_buf_str(after),
+				   on_any, &keys);
+	if (status && status != ROLL_ECANCELED && status != ROLL_ENOENT)
+		return status;
+	status = reclaim_all(apply, txn, &keys, number, domain);
+	roll_buf_reset(after);
+	if (keys.is_over)
+		roll_buf_add_str(after, keys.items[keys.count - 1]);
+	return status ? status : after->status;
+}
+
+/* A zone that is served under another domain stops being so: its object says so. */
+static enum roll_status leave_domain(struct roll_apply *apply, struct roll_txn *txn,
+				     struct roll_str key, const struct roll_name *domain)
+{
+	struct roll_object_row row;
+	struct roll_name old;
+	enum roll_status status;
+	uint32_t number;
+
+	status = roll_txn_zone_number(txn, key, &number, &old);
+	if (status || roll_name_eq(&old, domain))
+		return status == ROLL_ENOENT ? ROLL_OK : status;
+	status = stored_row(txn, ROLL_ROW_ZONE, key, &row);
+	if (!status)
+		status = keep_row(&apply->arena, &row);
+	if (status)
+		return status;
+	row.key = key;
+	roll_txn_put_zone(txn, &row, NULL, roll_str_n("", 0), 0);
+	return roll_txn_status(txn);
+}
+
+enum roll_status roll_apply_slices(struct roll_apply *apply, struct roll_writer *writer,
+				   const struct roll_object *zone, uint32_t *number,
+				   struct roll_err *err)
+{
+	struct roll_zone_spec read;
+	struct roll_buf after, next;
+	struct roll_apply_delta before;
+	struct roll_txn *txn = NULL;
+	enum roll_status status;
+	struct roll_str key;
+
+	roll_buf_init(&after, KEY_LIMIT_BYTES);
+	roll_buf_init(&next, KEY_LIMIT_BYTES);
+	*number = 0;
+	roll_arena_reset(&apply->object);
+	status = roll_translate_zone(zone->spec, &apply->object, &read, NULL);
+	if (status)
+		goto out;
+	roll_buf_add_str(&after, zone->ns);
+	roll_buf_add_char(&after, '/');
+	while (after.n && !status) {
+		uint32_t given = *number;
+
+		roll_arena_reset(&apply->arena);
+		before = apply->delta;
+		key = roll_apply_key(apply, zone);
+		roll_buf_reset(&next);
+		roll_buf_add_str(&next, roll_buf_str(&after));
+		status = roll_txn_begin(writer, &txn, err);
+		if (status)
+			break;
+		if (!given) {
+			status = leave_domain(apply, txn, key, &read.domain);
+			given = status ? 0 : roll_txn_new_number(txn, &read.domain);
+		}
+		if (!status)
+			status = run_slice(apply, txn, key, &read.domain, given, &next);
+		if (status) {
+			roll_txn_abort(txn);
+			roll_err_set(err, status, NULL, "%s", roll_status_text(status));
+		} else {
+			status = roll_txn_commit(txn, err);
+		}
+		if (status)
+			apply->delta = before;
+		if (status == ROLL_EFULL) {
+			status = roll_writer_grow(writer, err);
+			continue;
+		}
+		if (!status) {
+			*number = given;
+			roll_buf_reset(&after);
+			roll_buf_add_str(&after, roll_buf_str(&next));
+		}
+	}
+out:
+	roll_buf_fini(&after);
+	roll_buf_fini(&next);
+	return status;
+}
