@@ -138,21 +138,38 @@ static enum roll_status open_row(struct roll_str row, struct roll_reader *rest,
 	return rest->failed || r->failed ? ROLL_ECORRUPT : ROLL_OK;
 }
 
-/* What a decided claim at position i can be; before NULL if it is the first of its group. */
-static bool is_sound(const struct roll_claim *claim, const struct roll_claim *before,
-		     uint32_t served_count)
+/* Whether the claim that is said to serve instead can be the reason. */
+static bool is_reason(const struct roll_claim *claim, const struct roll_claim *winner)
 {
-	if (before && roll_claim_cmp(before, claim) > 0)
+	uint16_t type = claim->rrset.type, other = winner->rrset.type;
+
+	if (claim->verdict == ROLL_VERDICT_NOT_OWNER)
+		return type == other;
+	return type != other && (type == ROLL_TYPE_CNAME || other == ROLL_TYPE_CNAME);
+}
+
+/* A claim of a row as roll_claims_decide leaves it; those before it were found sound. */
+static bool is_sound(const struct roll_claim *claims, uint32_t i, uint32_t served_count)
+{
+	const struct roll_claim *claim = &claims[i];
+	bool is_first = i == 0 || i == served_count;
+
+	if (is_served(claim) != (i < served_count) || !roll_type_find(claim->rrset.type) ||
+	    (!is_first && roll_claim_cmp(claim - 1, claim) > 0))
 		return false;
 	switch (claim->verdict) {
 	case ROLL_VERDICT_SERVED:
 		return claim->by == ROLL_BY_NONE;
-	case ROLL_VERDICT_NOT_OWNER:
-		return claim->by < served_count;
 	case ROLL_VERDICT_CONFLICT:
-		return claim->by < served_count || claim->by == ROLL_BY_ZONE;
+		if (claim->by == ROLL_BY_ZONE)
+			return claim->rrset.type == ROLL_TYPE_CNAME;
+		break;
+	case ROLL_VERDICT_NOT_OWNER:
+		break;
+	default:
+		return false;
 	}
-	return false;
+	return claim->by < served_count && is_reason(claim, &claims[claim->by]);
 }
 
 /* A claim has 17 bytes at least, which bounds the array before it is allocated. */
@@ -176,23 +193,18 @@ enum roll_status roll_claims_decode(struct roll_str row, struct roll_arena *aren
 		return arena->status;
 	for (uint32_t i = 0; i < n; i++) {
 		struct roll_claim *claim = &list[i];
-		bool is_first = i == 0 || i == served_count;
 		enum roll_status status;
-		uint8_t verdict = roll_reader_u8(&rest);
 
-		claim->verdict = verdict;
+		claim->verdict = roll_reader_u8(&rest);
 		claim->by = roll_reader_u32(&rest);
 		claim->created_s = (int64_t)roll_reader_u64(&rest);
 		claim->object = roll_reader_str16(&rest);
 		claim->uid = roll_reader_str16(&rest);
-		if (rest.failed || is_served(claim) != (i < served_count) ||
-		    !is_sound(claim, is_first ? NULL : claim - 1, served_count))
-			return ROLL_ECORRUPT;
 		status =
 			roll_rrset_decode(i < served_count ? &served : &rest, arena, &claim->rrset);
 		if (status)
 			return status;
-		if (!roll_type_find(claim->rrset.type))
+		if (!is_sound(list, i, served_count))
 			return ROLL_ECORRUPT;
 	}
 	if (!roll_reader_done(&served) || !roll_reader_done(&rest))
