@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ROLL_SERVER_ANSWER_H
+#define ROLL_SERVER_ANSWER_H
+
+#include "base/clock.h"
+#include "server/reply.h"
+#include "server/request.h"
+#include "view/read.h"
+
+/*
+ * The methods that are answered from the view: one snapshot each, from the first look to the last
+ * row. They return ROLL_OK with a whole reply, or an error that the caller turns into a failure;
+ * "nothing here" is said only when the view has proven it.
+ */
+struct roll_answer {
+	struct roll_view *view;
+	const struct roll_clock *clock;
+	int64_t max_stale_ms; /* 0: no limit */
+	bool is_cacheable;    /* rows without scopeMask */
+	struct roll_reply reply;
+	/* Set by each answer. */
+	bool is_empty; /* the reply says that there is nothing */
+};
+
+/*
+ * A snapshot that may be answered from. ROLL_ENOTREADY: none is complete yet, or the source was
+ * last confirmed longer than max_stale_ms ago.
+ */
+enum roll_status roll_answer_snap(struct roll_answer *answer, struct roll_snap **out,
+				  struct roll_err *err) ROLL_MUST_CHECK;
+
+typedef enum roll_status (*roll_answer_fn)(struct roll_answer *answer,
+					   const struct roll_request *request,
+					   struct roll_err *err);
+enum roll_status roll_answer_lookup(struct roll_answer *answer, const struct roll_request *request,
+				    struct roll_err *err) ROLL_MUST_CHECK;
+enum roll_status roll_answer_list(struct roll_answer *answer, const struct roll_request *request,
+				  struct roll_err *err) ROLL_MUST_CHECK;
+enum roll_status roll_answer_domain(struct roll_answer *answer, const struct roll_request *request,
+				    struct roll_err *err) ROLL_MUST_CHECK;
+enum roll_status roll_answer_domains(struct roll_answer *answer, const struct roll_request *request,
+				     struct roll_err *err) ROLL_MUST_CHECK;
+enum roll_status roll_answer_search(struct roll_answer *answer, const struct roll_request *request,
+				    struct roll_err *err) ROLL_MUST_CHECK;
+
+/* A name from a parameter. EPROTO if it is absent or no name. */
+enum roll_status roll_answer_name(const struct roll_request *request, const char *param,
+				  struct roll_name *out, struct roll_err *err) ROLL_MUST_CHECK;
+
+#endif
