@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "dns/rdata_build.h"
 
 const char *const roll_svc_names[ROLL_SVC_KNOWN_COUNT] = {
@@ -126,6 +128,26 @@ static bool is_bare(uint8_t c)
 }
 
 /*
+ * Within quotes. PowerDNS ends a SvcParam at `;`, `(` and `)` even there (measured, 4.7.3 to 5.1.5;
+ * TXT and CAA are not concerned), so what is not known to be harmless goes as \DDD.
+ */
+static void print_text(struct roll_str bytes, struct roll_buf *buf)
+{
+	for (size_t i = 0; i < bytes.n; i++) {
+		unsigned char c = (unsigned char)bytes.p[i];
+		char escape[] = {'\\', (char)('0' + c / 100), (char)('0' + c / 10 % 10),
+				 (char)('0' + c % 10)};
+
+		if (c && (is_bare(c) || strchr(" ,:=?&+{}", c)))
+			roll_buf_add_char(buf, (char)c);
+		else if (c == '"' || c == '\\')
+			roll_buf_add(buf, (char[]){'\\', (char)c}, 2);
+		else
+			roll_buf_add(buf, escape, sizeof escape);
+	}
+}
+
+/*
  * RFC 9460, A.1: a comma or backslash inside an identifier is escaped for the list, and the
  * backslash that does it once more for the character-string: `\\,` and `\\\\`.
  */
@@ -134,7 +156,7 @@ static void print_alpn_id(const uint8_t *p, size_t n, struct roll_buf *buf)
 	for (size_t i = 0; i < n; i++) {
 		if (p[i] == ',' || p[i] == '\\')
 			roll_buf_add(buf, "\\\\", 2);
-		roll_text_print(roll_str_n((const char *)p + i, 1), buf);
+		print_text(roll_str_n((const char *)p + i, 1), buf);
 	}
 }
 
@@ -214,7 +236,7 @@ static void print_value(const struct param *param, struct roll_buf *buf)
 		break;
 	default:
 		roll_buf_add_char(buf, '"');
-		roll_text_print(roll_str_n((const char *)param->p, param->n), buf);
+		print_text(roll_str_n((const char *)param->p, param->n), buf);
 		roll_buf_add_char(buf, '"');
 	}
 }

@@ -488,6 +488,9 @@ static const struct svc_case svc_cases[] = {
 	{{{"ALPN", "h2"}}, NULL, NULL, 0, "e.params.ALPN"},
 	{{{"key65280", "v w"}}, " key65280=\"v w\"", NULL, 0, NULL},
 	{{{"key65280", "\"\""}}, " key65280=\"\"", NULL, 0, NULL},
+	/* PowerDNS would end the parameter at one of these, were it bare. */
+	{{{"key65280", "a;(b)"}}, " key65280=\"a\\059\\040b\\041\"", NULL, 0, NULL},
+	{{{"alpn", "a;b"}}, " alpn=\"a\\059b\"", NULL, 0, NULL},
 	{{{"key65280", ""}}, "", NULL, 1, "e.params.key65280"},
 	{{{"key65534", "\\255\xc3"}, {"key10", "a"}},
 	 " key10=\"a\" key65534=\"\\255\\195\"",
