@@ -656,7 +656,10 @@ static void on_list_done(void *ctx, const struct roll_list_result *result)
 	if (result->has_no_stream && stream->env->way == ROLL_LIST_STREAM) {
 		roll_log(ROLL_INFO, "no-streaming-list", "reason=\"%s\"", result->text);
 		stream->env->way = ROLL_LIST_PAGES;
-	} else if (status && !result->status && status == ROLL_EAGAIN) {
+		roll_stream_list(stream); /* it is still its turn */
+		return;
+	}
+	if (status && !result->status && status == ROLL_EAGAIN) {
 		roll_log(ROLL_WARN, "list-held", "what=%s objects=%zu", stream->what, result->count);
 		delay_ms = stream->env->pace->confirm_ms;
 	} else if (status) {
