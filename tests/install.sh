@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # install.sh GROUP...: install what is missing of Debian's packages; nothing to do, nothing done.
-# Groups: build (make and make install), test (make check), pdns (newer PowerDNS), ci (.ci/run).
+# Groups: build (make and make install), demo (pdns-conf/demo.sh), test (make check), pdns (newer
+# PowerDNS), ci (.ci/run).
 # No service is started by it: a pdns_server on port 53 is not what somebody who runs tests wants.
 set -eu
 
@@ -12,6 +13,9 @@ for group in "$@"; do
 		packages="$packages autoconf automake gcc libc6-dev make pkg-config libevent-dev
 			libjansson-dev liblmdb-dev libyaml-dev libcurl4-openssl-dev uthash-dev
 			libsystemd-dev"
+		;;
+	demo)
+		packages="$packages pdns-server pdns-backend-remote bind9-dnsutils"
 		;;
 	test)
 		packages="$packages libcmocka-dev pdns-server pdns-backend-remote pdns-backend-bind
