@@ -7,12 +7,12 @@
 #include "dns/rdata_build.h"
 
 /*
- * SVCB and HTTPS (RFC 9460): rows C40 to C45 and S1 to S14. The value of a parameter is what would
+ * SVCB and HTTPS (RFC 9460): rows C40 to C43 and S1 to S14. The value of a parameter is what would
  * stand behind the `=` in a zone file: quotes around it are optional, \DDD and \X are escapes.
  *
  * Three keys are bound by what the PowerDNS versions we serve can read (measured, 4.7.3 to 5.1.5):
  *
- *	dohpath	known since 5.x; as `key7="..."` all of them take it, so that is how it is printed.
+ *	dohpath	known by name since 5.1; as `key7="..."` all take it, so that is how it is printed.
  *	ohttp	before 5.1 only `key8=""`, since then only `key8` or `ohttp`. It is kept on the
  *		wire and in zone files, but not sent to PowerDNS: a record without the flag
  *		still works, one that does not parse takes its whole name down.
@@ -22,7 +22,7 @@
  * ipv4hint=auto and ipv6hint=auto (S13) are PowerDNS's own: it fills in the addresses of the target
  * (svc-autohints=yes) or leaves the hint out. It keeps them as a hint without addresses, which
  * RFC 9460 forbids on the wire, so that nothing else can mean the same; and so do we. A zone file
- *has no form for it, and gets none.
+ * has no form for it, and gets none.
  */
 
 #define SHOWN_SIZE 128
@@ -43,8 +43,6 @@ struct svc_build {
 	struct roll_buf values; /* wire forms */
 	const char *member;
 };
-
-static const char *const registered_later = "key9 (tls-supported-groups)";
 
 /* keyNNNNN without leading zeros (RFC 9460, 2.1), or a name; false if it is neither. */
 static bool parse_key(struct roll_str text, uint16_t *key)
@@ -85,8 +83,8 @@ static bool find_key(struct svc_build *svc, struct roll_str text, uint16_t *key)
 	}
 	if (*key == ROLL_SVC_TLS_GROUPS) {
 		roll_build_fault(svc->build, svc->member,
-				 "%s is not supported: PowerDNS versions read it differently",
-				 registered_later);
+				 "key9 (tls-supported-groups) is not supported: PowerDNS versions "
+				 "read it differently; expected a record without it");
 		return false;
 	}
 	return true;
