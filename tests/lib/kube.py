@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real API server for tests: etcd and kube-apiserver on loopback, TLS, RBAC, tokens.
+
+No controllers run, so nothing finishes the deletion of a namespace. The CRDs and the role are those
+of pdns-conf/kubernetes.
+"""
+import base64
+import glob
+import http.client
+import json
+import os
+import secrets
+import signal
+import ssl
+import subprocess
+
+import yaml
+
+import rolltest as rt
+
+PATHS = {"DNSZoneClass": "dnszoneclasses", "DNSZone": "dnszones", "DNSRecordSet": "dnsrecordsets"}
+API = "/apis/dns.networking.miloapis.com/v1alpha1"
+
+
+def path_of(obj_or_kind, name=None, ns="default"):
+    kind = obj_or_kind if isinstance(obj_or_kind, str) else obj_or_kind["kind"]
+    if not isinstance(obj_or_kind, str):
+        name = name or obj_or_kind["metadata"]["name"]
+        ns = obj_or_kind["metadata"].get("namespace", ns)
+    head = API if kind == "DNSZoneClass" else "%s/namespaces/%s" % (API, ns)
+    return "%s/%s%s" % (head, PATHS[kind], "/" + name if name else "")
+
+
+class Cluster:
+    def __init__(self, extra=()):
+        self.dir = rt.tempdir("kube")
+        self.binary = os.path.join(os.environ["ROLL_KUBE_DIR"], "bin", "kube-apiserver")
+        self.port, self.etcd_port, self.peer_port = (rt.free_port() for _ in range(3))
+        self.tokens = {user: secrets.token_hex(24) for user in ("admin", "agent", "nobody")}
+        self.extra = list(extra)
+        self._pki()
+        self.etcd = self.api = None
+        self.start_etcd()
+        self.start_api()
+        self._conn = None
+        self.setup()
+
+    # --- processes ---
+
+    def start_etcd(self):
+        self.etcd = rt.Process([
+            "etcd", "--name", "t", "--data-dir", os.path.join(self.dir, "etcd"),
+            "--listen-client-urls", "http://127.0.0.1:%d" % self.etcd_port,
+            "--advertise-client-urls", "http://127.0.0.1:%d" % self.etcd_port,
+            "--listen-peer-urls", "http://127.0.0.1:%d" % self.peer_port,
+            "--initial-advertise-peer-urls", "http://127.0.0.1:%d" % self.peer_port,
+            "--initial-cluster", "t=http://127.0.0.1:%d" % self.peer_port,
+            "--unsafe-no-fsync=true", "--logger", "zap"])
+
+    def start_api(self):
+        f = self.file
+        self.api = rt.Process([
+            self.binary, "--etcd-servers=http://127.0.0.1:%d" % self.etcd_port,
+            "--bind-address=127.0.0.1", "--secure-port=%d" % self.port, "--insecure-port=0",
+            "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
+            "--tls-cert-file=" + f("api.crt"), "--tls-private-key-file=" + f("api.key"),
+            "--client-ca-file=" + f("ca.crt"), "--cert-dir=" + self.dir,
+            "--token-auth-file=" + f("tokens.csv"), "--authorization-mode=RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-account-signing-key-file=" + f("sa.key"),
+            "--service-account-key-file=" + f("sa.pub"), "--service-cluster-ip-range=10.0.0.0/24",
+            "--disable-admission-plugins=ServiceAccount,StorageObjectInUseProtection,"
+            "TaintNodesByCondition,Priority,RuntimeClass,DefaultStorageClass,DefaultIngressClass,"
+            "PersistentVolumeClaimResize"] + self.extra)
+        rt.wait_for("kube-apiserver is ready", self._ready, 120)
+
+    def _ready(self):
+        if not self.api.is_running():
+            raise AssertionError("kube-apiserver ended:\n" + self.api.log()[-3000:])
+        self._conn = None
+        try:
+            return self.request("GET", "/readyz", raw=True)[0] == 200
+        except OSError:
+            return False
+
+    def stop(self):
+        for proc in (self.api, self.etcd):
+            if proc.is_running():
+                proc.signal(signal.SIGCONT)
+                proc.kill()
+
+    # --- keys ---
+
+    def file(self, name):
+        return os.path.join(self.dir, name)
+
+    def _openssl(self, *args):
+        rt.run("openssl", *args, check=0)
+
+    def _pki(self):
+        f = self.file
+        self._openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f("ca.key"))
+        self._openssl("req", "-x509", "-new", "-key", f("ca.key"), "-subj", "/CN=test-ca", "-days",
+                      "30", "-out", f("ca.crt"), "-addext", "basicConstraints=critical,CA:TRUE",
+                      "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+        for name, subject, ext in (
+                ("api", "/CN=kube-apiserver", "subjectAltName=DNS:localhost,IP:127.0.0.1\n"
+                 "extendedKeyUsage=serverAuth"),
+                ("admin", "/O=system:masters/CN=admin", "extendedKeyUsage=clientAuth")):
+            with open(f("ext"), "w") as out:
+                out.write(ext + "\n")
+            self._openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out",
+                          f(name + ".key"))
+            self._openssl("req", "-new", "-key", f(name + ".key"), "-subj", subject, "-out",
+                          f(name + ".csr"))
+            self._openssl("x509", "-req", "-in", f(name + ".csr"), "-CA", f("ca.crt"), "-CAkey",
+                          f("ca.key"), "-CAcreateserial", "-days", "30", "-out", f(name + ".crt"),
+                          "-extfile", f("ext"))
+        self._openssl("genrsa", "-out", f("sa.key"), "2048")
+        self._openssl("rsa", "-in", f("sa.key"), "-pubout", "-out", f("sa.pub"))
+        with open(f("tokens.csv"), "w") as out:
+            for user, token in self.tokens.items():
+                out.write('%s,%s,%s%s\n' % (token, user, user,
+                                            ',"system:masters"' if user == "admin" else ""))
+
+    def b64(self, name):
+        with open(self.file(name), "rb") as f:
+            return base64.b64encode(f.read()).decode()
+
+    def kubeconfig(self, user="agent", user_block=None, server=None, cluster_block=None):
+        path = os.path.join(rt.tempdir("kubeconfig"), "config")
+        with open(path, "w") as f:
+            yaml.safe_dump({
+                "apiVersion": "v1", "kind": "Config", "current-context": "t",
+                "clusters": [{"name": "t", "cluster": cluster_block or {
+                    "server": server or "https://127.0.0.1:%d" % self.port,
+                    "certificate-authority-data": self.b64("ca.crt")}}],
+                "users": [{"name": "u", "user": user_block or {"token": self.tokens[user]}}],
+                "contexts": [{"name": "t", "context": {"cluster": "t", "user": "u"}}]}, f)
+        os.chmod(path, 0o600)
+        return path
+
+    # --- requests as admin ---
+
+    def request(self, method, path, body=None, raw=False, content_type="application/json",
+                token=None):
+        data = json.dumps(body).encode() if body is not None else None
+        for attempt in (0, 1):
+            try:
+                if self._conn is None:
+                    context = ssl.create_default_context(cafile=self.file("ca.crt"))
+                    self._conn = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30,
+                                                             context=context)
+                self._conn.request(method, path, data, {
+                    "Authorization": "Bearer " + (token or self.tokens["admin"]),
+                    "Content-Type": content_type, "Accept": "application/json"})
+                reply = self._conn.getresponse()
+                text = reply.read()
+                return reply.status, text if raw else json.loads(text)
+            except (http.client.HTTPException, OSError):
+                self._conn = None
+                if attempt:
+                    raise
+
+    def must(self, method, path, body=None, **kw):
+        status, reply = self.request(method, path, body, **kw)
+        if status >= 300:
+            raise AssertionError("%s %s: %d %s" % (method, path, status, reply))
+        return reply
+
+    def create(self, obj):
+        return self.must("POST", path_of(obj).rsplit("/", 1)[0], obj)
+
+    def patch(self, obj, change):
+        return self.must("PATCH", path_of(obj), change, content_type="application/merge-patch+json")
+
+    def delete(self, obj):
+        return self.must("DELETE", path_of(obj))
+
+    def get(self, obj):
+        return self.must("GET", path_of(obj))
+
+    def compact(self):
+        """Forget all history of etcd."""
+        env = dict(os.environ, ETCDCTL_API="3")
+        base = ["etcdctl", "--endpoints", "http://127.0.0.1:%d" % self.etcd_port]
+        out = subprocess.run(base + ["endpoint", "status", "--write-out=json"], env=env,
+                             stdout=subprocess.PIPE, check=True).stdout
+        revision = json.loads(out)[0]["Status"]["header"]["revision"]
+        subprocess.run(base + ["compact", str(revision)], env=env, check=False,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def apply_crds(self):
+        for path in sorted(glob.glob(os.path.join(rt.SRCDIR, "pdns-conf/kubernetes/crds/dns*.yaml"))):
+            with open(path) as f:
+                crd = yaml.safe_load(f)
+            self.must("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+        for plural in PATHS.values():
+            rt.wait_for("CRD " + plural, lambda p=plural: self.request(
+                "GET", API + "/" + p, raw=True)[0] == 200, 60)
+
+    def setup(self):
+        self.apply_crds()
+        with open(os.path.join(rt.SRCDIR, "pdns-conf/kubernetes/rbac.yaml")) as f:
+            for doc in yaml.safe_load_all(f):
+                base = "/apis/rbac.authorization.k8s.io/v1/"
+                if doc["kind"] == "ClusterRole":
+                    self.must("POST", base + "clusterroles", doc)
+                elif doc["kind"] == "ClusterRoleBinding":
+                    doc["subjects"] = [{"kind": "User", "name": "agent",
+                                        "apiGroup": "rbac.authorization.k8s.io"}]
+                    self.must("POST", base + "clusterrolebindings", doc)
