@@ -45,7 +45,7 @@ struct roll_stream {
 	bool must_list;
 
 	/* The list. */
-	struct roll_list *list;
+	struct roll_lister *list;
 	const char *list_cause;	     /* NULL: none wanted */
 	bool is_queued;		     /* asked for its turn */
 	bool use_pages;		     /* the next one */
@@ -179,7 +179,7 @@ static void lose_position(struct roll_stream *stream, int64_t retry_after_ms)
 	stream->must_list = true;
 	stream->proven_ms = 0;
 	if (stream->list) {
-		roll_list_cancel(stream->list);
+		roll_lister_cancel(stream->list);
 		stream->list = NULL;
 		end_any_batch(stream->env);
 		sink_of(stream)->list_abort(sink_of(stream)->ctx);
@@ -604,7 +604,7 @@ static enum roll_status on_list_item(void *ctx, json_t *object)
 }
 
 /* A complete list is offered to the sink, which may have reasons not to take it. */
-static enum roll_status offer_list(struct roll_stream *stream, const struct roll_list_result *result)
+static enum roll_status offer_list(struct roll_stream *stream, const struct roll_lister_result *result)
 {
 	const struct roll_sink *sink = sink_of(stream);
 	uint64_t position = result->revision;
@@ -628,7 +628,7 @@ static enum roll_status offer_list(struct roll_stream *stream, const struct roll
 	return ROLL_OK;
 }
 
-static void on_list_done(void *ctx, const struct roll_list_result *result)
+static void on_list_done(void *ctx, const struct roll_lister_result *result)
 {
 	struct roll_stream *stream = ctx;
 	const struct roll_sink *sink = sink_of(stream);
@@ -687,7 +687,7 @@ void roll_stream_list(struct roll_stream *stream)
 		.ns = roll_str_c(stream->ns),
 		.what = roll_str_c(stream->what),
 	};
-	struct roll_list_spec spec = {
+	struct roll_lister_spec spec = {
 		.path = stream->path,
 		.kind = kinds[stream->kind].kind,
 		.api_version = API_VERSION,
@@ -708,7 +708,7 @@ void roll_stream_list(struct roll_stream *stream)
 	end_any_batch(stream->env);
 	status = sink->list_begin(sink->ctx, &head);
 	if (!status) {
-		stream->list = roll_list_start(stream->env->conf->loop, stream->env->conf->api,
+		stream->list = roll_lister_start(stream->env->conf->loop, stream->env->conf->api,
 					       &spec);
 		if (stream->list) {
 			roll_metric_add(stream->env->lists, kinds[stream->kind].plural,
@@ -758,7 +758,7 @@ void roll_stream_free(struct roll_stream *stream)
 		return;
 	if (stream->list)
 		sink_of(stream)->list_abort(sink_of(stream)->ctx);
-	roll_list_cancel(stream->list);
+	roll_lister_cancel(stream->list);
 	drop_watch(stream);
 	roll_timer_free(stream->list_retry);
 	roll_timer_free(stream->relist);

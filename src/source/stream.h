@@ -3,7 +3,7 @@
 #define ROLL_SOURCE_STREAM_H
 
 #include "source/kube.h"
-#include "source/list.h"
+#include "source/lister.h"
 
 /*
  * One kind (in one namespace, or all): list, then watch from exactly there, again and again. A part
@@ -14,7 +14,7 @@ struct roll_stream;
 struct roll_stream_env {
 	const struct roll_kube_conf *conf;
 	const struct roll_kube_pace *pace;
-	enum roll_list_way way; /* what this server can do, as learned by any stream */
+	enum roll_lister_way way; /* what this server can do, as learned by any stream */
 	uint64_t seed;
 	struct roll_stream *batching; /* whose events the sink is taking, NULL: nobody's */
 	struct roll_metric *lists;  /* by kind and cause */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "source/list.h"
+#include "source/lister.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 #define SKELETON_LIMIT_BYTES (1u << 20)
 #define TOKEN_LIMIT_BYTES (16u << 10)
 
-struct roll_list {
+struct roll_lister {
 	struct roll_api *api;
-	struct roll_list_spec spec;
+	struct roll_lister_spec spec;
 	struct roll_api_call *call;
 	struct roll_json_items *items; /* of the page at hand */
 	struct roll_watch *events;     /* of a streaming list */
@@ -26,7 +26,7 @@ struct roll_list {
 	struct roll_err err; /* of our own making; code 0: none */
 };
 
-static void free_list(struct roll_list *list)
+static void free_list(struct roll_lister *list)
 {
 	roll_api_cancel(list->call);
 	roll_json_items_free(list->items);
@@ -37,9 +37,9 @@ static void free_list(struct roll_list *list)
 }
 
 /* Tell the end. The callback may start another list, but this one is gone. */
-static void finish(struct roll_list *list, const struct roll_api_result *answer)
+static void finish(struct roll_lister *list, const struct roll_api_result *answer)
 {
-	struct roll_list_result result = {
+	struct roll_lister_result result = {
 		.status = list->err.code,
 		.revision = list->revision,
 		.count = list->count,
@@ -60,12 +60,12 @@ static void finish(struct roll_list *list, const struct roll_api_result *answer)
 	free_list(list);
 }
 
-static enum roll_status broken(struct roll_list *list, enum roll_status status, const char *text)
+static enum roll_status broken(struct roll_lister *list, enum roll_status status, const char *text)
 {
 	return roll_err_set(&list->err, status, list->spec.kind, "%s", text);
 }
 
-static enum roll_status take_object(struct roll_list *list, json_t *object)
+static enum roll_status take_object(struct roll_lister *list, json_t *object)
 {
 	struct roll_str kind = roll_json_str(object, "kind");
 
@@ -86,7 +86,7 @@ static enum roll_status take_object(struct roll_list *list, json_t *object)
 
 static enum roll_status on_item(void *ctx, struct roll_str item)
 {
-	struct roll_list *list = ctx;
+	struct roll_lister *list = ctx;
 	struct roll_err detail = {0};
 	enum roll_status status;
 	json_t *object = NULL;
@@ -103,7 +103,7 @@ static enum roll_status on_item(void *ctx, struct roll_str item)
 
 static enum roll_status on_page_body(void *ctx, struct roll_str piece)
 {
-	struct roll_list *list = ctx;
+	struct roll_lister *list = ctx;
 	struct roll_err detail = {0};
 	enum roll_status status = roll_json_items_feed(list->items, piece, &detail);
 
@@ -114,7 +114,7 @@ static enum roll_status on_page_body(void *ctx, struct roll_str piece)
 }
 
 /* What stands after the items decides whether they count (metadata is the last member). */
-static enum roll_status read_skeleton(struct roll_list *list)
+static enum roll_status read_skeleton(struct roll_lister *list)
 {
 	struct roll_str kind, token;
 	enum roll_status status;
@@ -162,11 +162,11 @@ out:
 	return status;
 }
 
-static bool start_page(struct roll_list *list);
+static bool start_page(struct roll_lister *list);
 
 static void on_page_done(void *ctx, const struct roll_api_result *answer)
 {
-	struct roll_list *list = ctx;
+	struct roll_lister *list = ctx;
 
 	list->call = NULL;
 	if (answer->http_status == 410) {
@@ -198,7 +198,7 @@ static void add_encoded(struct roll_buf *buf, struct roll_str text)
 	}
 }
 
-static bool start_page(struct roll_list *list)
+static bool start_page(struct roll_lister *list)
 {
 	struct roll_api_spec spec = {
 		.method = "GET",
@@ -232,7 +232,7 @@ static bool start_page(struct roll_list *list)
 
 static enum roll_status on_event(void *ctx, const struct roll_watch_event *event)
 {
-	struct roll_list *list = ctx;
+	struct roll_lister *list = ctx;
 	char shown[200];
 
 	roll_timer_set(list->silence, list->spec.silence_ms);
@@ -268,7 +268,7 @@ static enum roll_status on_event(void *ctx, const struct roll_watch_event *event
 
 static enum roll_status on_stream_body(void *ctx, struct roll_str piece)
 {
-	struct roll_list *list = ctx;
+	struct roll_lister *list = ctx;
 	struct roll_err detail = {0};
 	enum roll_status status = roll_watch_feed(list->events, piece, &detail);
 
@@ -279,7 +279,7 @@ static enum roll_status on_stream_body(void *ctx, struct roll_str piece)
 
 static void on_stream_done(void *ctx, const struct roll_api_result *answer)
 {
-	struct roll_list *list = ctx;
+	struct roll_lister *list = ctx;
 
 	list->call = NULL;
 	if (list->is_complete) {
@@ -298,14 +298,14 @@ static void on_stream_done(void *ctx, const struct roll_api_result *answer)
 
 static void on_silence(void *ctx)
 {
-	struct roll_list *list = ctx;
+	struct roll_lister *list = ctx;
 
 	list->has_no_stream = true;
 	broken(list, ROLL_EAGAIN, "the list went silent before its closing bookmark");
 	finish(list, NULL);
 }
 
-static bool start_stream(struct roll_loop *loop, struct roll_list *list)
+static bool start_stream(struct roll_loop *loop, struct roll_lister *list)
 {
 	struct roll_api_spec spec = {
 		.method = "GET",
@@ -331,10 +331,10 @@ static bool start_stream(struct roll_loop *loop, struct roll_list *list)
 	return list->call != NULL;
 }
 
-struct roll_list *roll_list_start(struct roll_loop *loop, struct roll_api *api,
-				  const struct roll_list_spec *spec)
+struct roll_lister *roll_lister_start(struct roll_loop *loop, struct roll_api *api,
+				  const struct roll_lister_spec *spec)
 {
-	struct roll_list *list = calloc(1, sizeof *list);
+	struct roll_lister *list = calloc(1, sizeof *list);
 
 	if (!list)
 		return NULL;
@@ -348,7 +348,7 @@ struct roll_list *roll_list_start(struct roll_loop *loop, struct roll_api *api,
 	return list;
 }
 
-void roll_list_cancel(struct roll_list *list)
+void roll_lister_cancel(struct roll_lister *list)
 {
 	if (list)
 		free_list(list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ROLL_SOURCE_LIST_H
-#define ROLL_SOURCE_LIST_H
+#ifndef ROLL_SOURCE_LISTER_H
+#define ROLL_SOURCE_LISTER_H
 
 #include <jansson.h>
 
@@ -10,14 +10,14 @@
  * One complete list of one resource, or nothing: pages of one snapshot, or a streaming list up to
  * its closing bookmark. Memory is bounded by one object.
  */
-struct roll_list;
+struct roll_lister;
 
-enum roll_list_way {
+enum roll_lister_way {
 	ROLL_LIST_STREAM, /* sendInitialEvents; the server may not know it */
 	ROLL_LIST_PAGES
 };
 
-struct roll_list_result {
+struct roll_lister_result {
 	/*
 	 * ROLL_OK: the list is complete. ESTALE: the snapshot expired or changed on the way; start
 	 * over, by pages. ECANCELED: on_item did not want to go on. Anything else: see text.
@@ -32,25 +32,25 @@ struct roll_list_result {
 	bool has_no_stream;
 };
 
-struct roll_list_spec {
+struct roll_lister_spec {
 	const char *path; /* of the resource, without a query */
 	const char *kind; /* of its objects: "DNSZone" */
 	const char *api_version;
-	enum roll_list_way way;
+	enum roll_lister_way way;
 	int64_t page_ms;    /* for the whole of a page */
 	int64_t silence_ms; /* without a byte, whole seconds; of a streaming list: without an event */
 
 	/* An object, borrowed; of a streaming list it may come again, newer. */
 	enum roll_status (*on_item)(void *ctx, json_t *object);
 	/* The end, once; the list is gone afterwards. */
-	void (*on_done)(void *ctx, const struct roll_list_result *result);
+	void (*on_done)(void *ctx, const struct roll_lister_result *result);
 	void *ctx;
 };
 
 /* NULL without memory. Strings of spec must outlive the list. Callbacks come from the loop. */
-struct roll_list *roll_list_start(struct roll_loop *loop, struct roll_api *api,
-				  const struct roll_list_spec *spec);
+struct roll_lister *roll_lister_start(struct roll_loop *loop, struct roll_api *api,
+				  const struct roll_lister_spec *spec);
 /* No callback comes any more. Accepts NULL. */
-void roll_list_cancel(struct roll_list *list);
+void roll_lister_cancel(struct roll_lister *list);
 
 #endif
