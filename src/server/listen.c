@@ -85,7 +85,6 @@ enum roll_status roll_socket_open(const char *path, mode_t mode, const char *gro
 {
 	struct sockaddr_un address;
 	enum roll_status status;
-	struct stat st;
 	mode_t old_mask;
 	int fd = -1, failed;
 
@@ -108,20 +107,16 @@ enum roll_status roll_socket_open(const char *path, mode_t mode, const char *gro
 					path, "cannot make the socket");
 		goto out;
 	}
-	if (lstat(path, &st)) {
-		status = roll_err_errno(err, ROLL_EIO, errno, path, "cannot look at it");
-		goto out;
-	}
-	memcpy(out->path, address.sun_path, sizeof out->path);
-	out->device = st.st_dev;
-	out->inode = st.st_ino;
 	status = set_owner(path, mode, group, err);
 	if (!status && listen(fd, BACKLOG))
 		status = roll_err_errno(err, ROLL_EIO, errno, path, "cannot listen");
+	if (!status && lstat(path, &out->made))
+		status = roll_err_errno(err, ROLL_EIO, errno, path, "cannot look at it");
 	if (status) {
-		roll_socket_unlink(out);
+		unlink(path);
 		goto out;
 	}
+	memcpy(out->path, address.sun_path, sizeof out->path);
 	out->fd = fd;
 	fd = -1;
 out:
@@ -134,7 +129,9 @@ void roll_socket_unlink(const struct roll_socket *sock)
 {
 	struct stat st;
 
-	if (sock->path[0] && lstat(sock->path, &st) == 0 && st.st_dev == sock->device &&
-	    st.st_ino == sock->inode)
+	/* Inode numbers are soon given to others: the time of the last change tells those apart. */
+	if (sock->path[0] && lstat(sock->path, &st) == 0 && st.st_dev == sock->made.st_dev &&
+	    st.st_ino == sock->made.st_ino && st.st_ctim.tv_sec == sock->made.st_ctim.tv_sec &&
+	    st.st_ctim.tv_nsec == sock->made.st_ctim.tv_nsec)
 		unlink(sock->path);
 }

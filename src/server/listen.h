@@ -2,7 +2,7 @@
 #ifndef ROLL_SERVER_LISTEN_H
 #define ROLL_SERVER_LISTEN_H
 
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/str.h"
 
@@ -10,8 +10,7 @@
 struct roll_socket {
 	int fd; /* listening, non-blocking; -1: none */
 	char path[108];
-	dev_t device; /* which file is ours */
-	ino_t inode;
+	struct stat made; /* which file is ours */
 };
 
 /*
