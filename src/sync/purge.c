@@ -193,9 +193,12 @@ static uint32_t setting(struct roll_str config, const char *name)
 	uint32_t value;
 
 	while (config.n) {
-		struct roll_str line = roll_str_trim(roll_str_cut(&config, '\n'));
-		struct roll_str key = roll_str_cut(&line, '=');
+		struct roll_str line = roll_str_trim(roll_str_cut(&config, '\n')), key;
 
+		/* What is not set is printed too, with its default: "# cache-ttl=20". */
+		if (roll_str_starts(line, "# "))
+			line = roll_str_n(line.p + 2, line.n - 2);
+		key = roll_str_cut(&line, '=');
 		if (roll_str_eq_c(roll_str_trim(key), name))
 			return roll_str_u32(roll_str_trim(line), UINT32_MAX, &value) ? 1 : value;
 	}

@@ -327,6 +327,10 @@ static void the_server_says_whether_it_caches(void **state)
 		size_t purges;
 	} cases[] = {
 		{"api-key=SECRET\ncache-ttl=0\nquery-cache-ttl=0\nnegquery-cache-ttl=0\n", 0},
+		{"# cache-ttl\tSeconds to store\n# cache-ttl=0\nquery-cache-ttl=0\n"
+		 "# negquery-cache-ttl=0\n",
+		 0},
+		{"cache-ttl=0\nquery-cache-ttl=0\n# negquery-cache-ttl=60\n", 2},
 		{"cache-ttl=20\nquery-cache-ttl=0\nnegquery-cache-ttl=0\n", 2},
 		{"cache-ttl=0\nquery-cache-ttl=0\nnegquery-cache-ttl=60\n", 2},
 		{"Unknown command: 'CURRENT-CONFIG'", 2},
