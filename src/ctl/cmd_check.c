@@ -68,7 +68,7 @@ static void tell(struct check *check, enum roll_severity severity, const char *r
 		roll_out_shown(out, path);
 		roll_out_text(out, " ");
 	}
-	roll_out_shown(out, text);
+	roll_out_sentence(out, text);
 	roll_out_text(out, " [%s]\n", reason);
 }
 
@@ -158,7 +158,11 @@ static enum roll_status read_file(struct check *check, const char *path)
 	    status == ROLL_ECANCELED || status == ROLL_ENOMEM)
 		return status;
 	/* Objects before the mistake were read and are judged too. */
-	forget_object(check, roll_str_c(err.where[0] ? err.where : path));
+	roll_buf_reset(&check->key);
+	roll_buf_add_c(&check->key, path);
+	if (err.where[0])
+		roll_buf_printf(&check->key, ": %s", err.where);
+	forget_object(check, roll_buf_str(&check->key));
 	tell(check, ROLL_FAULT, roll_reason_text(ROLL_REASON_INVALID), roll_str_n("", 0),
 	     roll_str_c(err.text[0] ? err.text : roll_status_text(status)));
 	return ROLL_OK;
@@ -254,11 +258,12 @@ static void judge_waiting(struct check *check, const struct roll_object_row *row
 		return;
 	roll_str_show(row->zone, shown, sizeof shown);
 	if (roll_snap_object(check->snap, ROLL_ROW_ZONE, row->zone, &zone) == ROLL_OK)
-		snprintf(text, sizeof text, "the DNSZone %s has no usable domain: nothing is served",
+		snprintf(text, sizeof text, "names the DNSZone %s, which has no usable domain: "
+			 "nothing is served",
 			 shown);
 	else
-		snprintf(text, sizeof text, "the DNSZone %s is not among these objects: nothing is "
-			 "served until it is there", shown);
+		snprintf(text, sizeof text, "names the DNSZone %s, which is not among these "
+			 "objects: nothing is served until it is there", shown);
 	tell(check, ROLL_WARNING, "Pending", roll_str_c("spec.dnsZoneRef.name"), roll_str_c(text));
 }
 
@@ -343,10 +348,11 @@ static enum roll_status judge_claims(void *ctx, const struct roll_name *owner,
 			return status;
 		roll_ctl_type(claim->rrset.type, type);
 		if (claim->by < count)
-			snprintf(text, sizeof text, "%s %s is not served: %s has %s there and is "
-				 "older", name, type,
+			snprintf(text, sizeof text, "%s %s is not served: %s has %s there and %s",
+				 name, type,
 				 roll_str_show(claims[claim->by].object, shown, sizeof shown),
-				 roll_ctl_type(claims[claim->by].rrset.type, by_type));
+				 roll_ctl_type(claims[claim->by].rrset.type, by_type),
+				 roll_ctl_older(claims[claim->by].created_s, claim->created_s));
 		else
 			snprintf(text, sizeof text, "%s %s is not served: the zone's own SOA and NS "
 				 "stand at its apex", name, type);
@@ -364,17 +370,17 @@ static void judge_state(struct check *check, const struct roll_domain *domain, u
 
 	roll_name_show(&domain->name, name);
 	if (state == ROLL_ZONE_IN_USE && domain->holder != ROLL_BY_NONE)
-		snprintf(text, sizeof text, "%s is not served from here: DNSZone %s has it and is "
-			 "older", name,
+		snprintf(text, sizeof text, "%s is not served from here: DNSZone %s has it and %s",
+			 name,
 			 roll_str_show(domain->row->claims[domain->holder].object, shown,
-				       sizeof shown));
+				       sizeof shown),
+			 roll_ctl_older(domain->row->claims[domain->holder].created_s,
+					claim->created_s));
 	else if (claim->class_name.n)
-		snprintf(text, sizeof text, "%s is not served: %s (class %s)", name,
-			 roll_zone_state_text(state),
+		snprintf(text, sizeof text, "%s is not served: %s (%s)", name, roll_ctl_why(state),
 			 roll_str_show(claim->class_name, shown, sizeof shown));
 	else
-		snprintf(text, sizeof text, "%s is not served: %s", name,
-			 roll_zone_state_text(state));
+		snprintf(text, sizeof text, "%s is not served: %s", name, roll_ctl_why(state));
 	tell(check, ROLL_FAULT, state == ROLL_ZONE_IN_USE ? "DNSZoneInUse" : "Pending",
 	     roll_str_n("", 0), roll_str_c(text));
 }

@@ -125,7 +125,7 @@ static int dump_one(struct dump *dump, const char *text)
 		status = roll_snap_domain(dump->snap, &name, &domain);
 		if (status == ROLL_OK)
 			roll_ctl_complain(ctl, "the zone %s is not served: %s", shown,
-					  roll_zone_state_text(domain.state));
+					  roll_ctl_why(domain.state));
 		else if (status == ROLL_ENOENT)
 			roll_ctl_complain(ctl, "no DNSZone has the domain %s; `rollcall zones` "
 					  "lists those there are", shown);

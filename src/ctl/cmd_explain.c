@@ -57,7 +57,8 @@ static void print_winner(struct roll_ctl *ctl, const struct roll_explain_claim *
 		return;
 	}
 	roll_out_shown(out, claim->by);
-	roll_out_text(out, " has %s here and is older (%s)", roll_ctl_type(claim->by_type, type),
+	roll_out_text(out, " has %s here and %s (%s)", roll_ctl_type(claim->by_type, type),
+		      roll_ctl_older(claim->by_created_s, claim->created_s),
 		      roll_ctl_since(ctl, claim->by_created_s, since));
 }
 
@@ -123,7 +124,7 @@ static void print_zone(struct roll_ctl *ctl, const struct roll_explain *x)
 		roll_out_text(out, "  DNSZone ");
 		roll_out_shown(out, in->claim.object);
 		if (in->state != ROLL_ZONE_SERVED)
-			roll_out_text(out, "  not served: %s", roll_zone_state_text(in->state));
+			roll_out_text(out, "  not served: %s", roll_ctl_why(in->state));
 		else
 			roll_out_text(out, is_answering ? "  answers" : "  served, less deep");
 		if (in->claim.class_name.n) {
@@ -149,7 +150,7 @@ static void print_records(struct roll_ctl *ctl, const struct roll_explain *x)
 		label = "";
 		roll_out_text(out, "%s %u %s ", roll_name_show(&record->owner, owner), record->ttl,
 			      roll_ctl_type(record->type, type));
-		roll_out_shown(out, record->content);
+		roll_out_sentence(out, record->content);
 		roll_out_text(out, record->object.n ? "  <- " : "  <- the zone's class");
 		roll_out_shown(out, record->object);
 		if (!record->auth)
@@ -182,7 +183,7 @@ static void print_claims(struct roll_ctl *ctl, const struct roll_explain *x)
 		} else if (!claim->is_in_zone) {
 			roll_out_text(out, "not served: its DNSZone ");
 			roll_out_shown(out, claim->zone);
-			roll_out_text(out, " is not (%s)", roll_zone_state_text(claim->state));
+			roll_out_text(out, " is not (%s)", roll_ctl_why(claim->state));
 		} else if (claim->verdict == ROLL_VERDICT_SERVED) {
 			roll_out_text(out, "serves");
 		} else {
@@ -234,7 +235,7 @@ static void print_findings(struct roll_ctl *ctl, const struct roll_explain *x)
 			      roll_reason_text(finding->reason));
 		roll_out_shown(out, finding->path);
 		roll_out_text(out, " ");
-		roll_out_shown(out, finding->text);
+		roll_out_sentence(out, finding->text);
 		roll_out_text(out, "\n");
 	}
 }

@@ -108,7 +108,7 @@ static void print_zones(struct roll_ctl *ctl, const struct tally *tally)
 	for (i = 0; i < tally->unserved && i < UNSERVED_SHOWN; i++) {
 		roll_out_label(out, "");
 		roll_ctl_out_name(out, &tally->first[i].name);
-		roll_out_text(out, ": %s\n", roll_zone_state_text(tally->first[i].state));
+		roll_out_text(out, ": %s\n", roll_ctl_why(tally->first[i].state));
 	}
 	if (tally->unserved > UNSERVED_SHOWN) {
 		roll_out_label(out, "");

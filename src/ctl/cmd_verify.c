@@ -419,7 +419,8 @@ static void name_domain_item(struct verify *v, struct roll_str key)
 	struct roll_name name;
 
 	roll_buf_reset(&v->item);
-	if (roll_name_from_key(key.p, key.n, &roll_name_root, &name) == ROLL_OK)
+	/* A zero byte stands before the name, so that the root has a key too. */
+	if (key.n && roll_name_from_key(key.p + 1, key.n - 1, &roll_name_root, &name) == ROLL_OK)
 		roll_name_print(&name, ROLL_DOT_NONE, &v->item);
 	else
 		roll_buf_add_shown(&v->item, key, 600);

@@ -145,16 +145,37 @@ void roll_ctl_rdata(uint16_t type, struct roll_str rdata, struct roll_buf *buf)
 		roll_ctl_rdata_generic(rdata, buf);
 }
 
+const char *roll_ctl_older(int64_t winner_s, int64_t loser_s)
+{
+	return winner_s == loser_s ? "sorts first (they are of one age)" : "is older";
+}
+
+const char *roll_ctl_why(enum roll_zone_state state)
+{
+	switch (state) {
+	case ROLL_ZONE_IN_USE:
+		return "an older DNSZone has the domain";
+	case ROLL_ZONE_NO_CLASS_NAME:
+		return "it names no class (spec.dnsZoneClassName)";
+	case ROLL_ZONE_CLASS_MISSING:
+		return "its class is not there";
+	case ROLL_ZONE_CLASS_FOREIGN:
+		return "its class belongs to another controller";
+	case ROLL_ZONE_NO_NAMESERVERS:
+		return "its class has no nameservers, and no object brings an SOA for the apex";
+	case ROLL_ZONE_UNCLAIMED:
+		return "there is no DNSZone for it any more";
+	case ROLL_ZONE_SERVED:
+		break;
+	}
+	return "it is served";
+}
+
 void roll_ctl_out_name(struct roll_out *out, const struct roll_name *name)
 {
 	char text[ROLL_NAME_TEXT_SIZE];
-	size_t n;
 
-	roll_name_show(name, text);
-	n = strlen(text);
-	if (n > 1 && text[n - 1] == '.' && text[n - 2] != '\\')
-		n--;
-	roll_out_text(out, "%.*s", (int)n, text);
+	roll_out_text(out, "%s", roll_name_show(name, text));
 }
 
 void roll_ctl_json_name(struct roll_out *out, const char *key, const struct roll_name *name)

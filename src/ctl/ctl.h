@@ -64,6 +64,12 @@ void roll_ctl_rdata(uint16_t type, struct roll_str rdata, struct roll_buf *buf);
 /* RFC 3597, 5: \# length hex. */
 void roll_ctl_rdata_generic(struct roll_str rdata, struct roll_buf *buf);
 
+/* "is older", or what else decides between two objects of the same age. */
+const char *roll_ctl_older(int64_t winner_s, int64_t loser_s);
+
+/* Why a DNSZone is not served, as the end of a sentence. */
+const char *roll_ctl_why(enum roll_zone_state state);
+
 /* Names without final dot, as people type them; the root is ".". */
 void roll_ctl_out_name(struct roll_out *out, const struct roll_name *name);
 void roll_ctl_json_name(struct roll_out *out, const char *key, const struct roll_name *name);

@@ -80,6 +80,20 @@ void roll_out_shown(struct roll_out *out, struct roll_str s)
 	flush_if_full(out);
 }
 
+void roll_out_sentence(struct roll_out *out, struct roll_str s)
+{
+	size_t i, begin = 0;
+
+	for (i = 0; i < s.n; i++) {
+		if (s.p[i] != '"' && s.p[i] != '\\')
+			continue;
+		roll_out_shown(out, roll_str_n(s.p + begin, i - begin));
+		roll_buf_add_char(&out->buf, s.p[i]);
+		begin = i + 1;
+	}
+	roll_out_shown(out, roll_str_n(s.p + begin, s.n - begin));
+}
+
 void roll_out_label(struct roll_out *out, const char *label)
 {
 	roll_out_text(out, "%-*s", ROLL_OUT_LABEL_WIDTH, label);

@@ -31,6 +31,8 @@ enum roll_status roll_out_fini(struct roll_out *out);
 void roll_out_text(struct roll_out *out, const char *fmt, ...) ROLL_PRINTF(2, 3);
 void roll_out_raw(struct roll_out *out, struct roll_str s); /* printed by us, known to be plain */
 void roll_out_shown(struct roll_out *out, struct roll_str s);
+/* A sentence of ours, escaped when it was made: its own quotes and backslashes stay. */
+void roll_out_sentence(struct roll_out *out, struct roll_str s);
 /* "label     " to begin a line of a list of facts. */
 void roll_out_label(struct roll_out *out, const char *label);
 #define ROLL_OUT_LABEL_WIDTH 12
