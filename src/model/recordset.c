@@ -125,7 +125,7 @@ static bool check_typed(struct work *work, struct roll_check at, json_t *const *
 
 static enum roll_status build_rdata(struct work *work, struct roll_check at, const json_t *typed)
 {
-	char path[ROLL_PATH_SIZE];
+	char path[ROLL_PATH_SIZE + 8]; /* the longest field has 5 bytes */
 	struct roll_check in = {at.findings, path};
 	enum roll_status status;
 
