@@ -10,7 +10,7 @@
 
 const struct roll_kube_pace roll_kube_pace_default = {
 	.backoff_base_ms = 200,
-	.backoff_cap_ms = 30000,
+	.backoff_cap_ms = 5000,
 	.retry_after_cap_ms = 60000,
 	.page_ms = 60000,
 	.list_silence_ms = 20000,
