@@ -5,8 +5,8 @@
 #include "view/view.h"
 
 /*
- * What a transaction changed, for the caches in front of us: names, and the domains they lie in, each
- * once.
+ * What a transaction changed, for the caches in front of us: names, and the domains they lie in,
+ * each once.
  */
 
 #define ROOM_FIRST 16u
@@ -125,7 +125,8 @@ void roll_txn_clear_changes(struct roll_txn *txn)
 
 const struct roll_changes *roll_txn_changes(const struct roll_txn *txn)
 {
-	/* The transaction is only const to its reader; what is filled in here is the answer itself. */
+	/* The transaction is only const to its reader; what is filled in here is the answer itself.
+	 */
 	struct roll_changes *changes = (struct roll_changes *)(uintptr_t)&txn->changes;
 
 	changes->names = txn->changed_names.names;

@@ -14,8 +14,8 @@ struct area {
 	struct roll_txn *txn;
 	uint32_t number;
 	struct roll_dzone_row dzone;
-	bool is_used;  /* there is such a number, and its rows are not being swept */
-	bool is_live;  /* a DNSZone has it */
+	bool is_used; /* there is such a number, and its rows are not being swept */
+	bool is_live; /* a DNSZone has it */
 	bool is_known_holder;
 	bool is_holder;
 	bool is_counted; /* counts changed */
@@ -154,8 +154,8 @@ static enum roll_status replace(struct roll_txn *txn, struct roll_str bytes,
 }
 
 /* Replace (rrset NULL: take away) what row's object claims at one name. */
-static void claim_at(struct area *area, struct roll_str name_key,
-		     const struct roll_object_row *row, const struct roll_rrset *rrset)
+static void claim_at(struct area *area, struct roll_str name_key, const struct roll_object_row *row,
+		     const struct roll_rrset *rrset)
 {
 	struct roll_txn *txn = area->txn;
 	struct roll_key key = roll_key_number(area->number);
@@ -252,8 +252,8 @@ void roll_txn_claim_names(struct roll_txn *txn, const struct roll_object_row *ro
 			  const struct roll_owned_key *owned, size_t count,
 			  struct roll_buf *dropped)
 {
-	struct blob blob = {roll_reader_of(old_names.p ? old_names.p : "", old_names.n), 0,
-			    {NULL, 0}};
+	struct blob blob = {
+		roll_reader_of(old_names.p ? old_names.p : "", old_names.n), 0, {NULL, 0}};
 	struct area from, to, *target;
 	bool is_moved, is_same_domain, has_old;
 	size_t i = 0;
@@ -271,8 +271,8 @@ void roll_txn_claim_names(struct roll_txn *txn, const struct roll_object_row *ro
 		roll_txn_fail(txn, ROLL_EINVAL, "claims under a number that is not in use");
 		return;
 	}
-	is_same_domain = number && from.is_used &&
-			 roll_name_eq(&from.dzone.domain, &target->dzone.domain);
+	is_same_domain =
+		number && from.is_used && roll_name_eq(&from.dzone.domain, &target->dzone.domain);
 	/* Both lists are in the order of their keys. */
 	has_old = next_key(&blob);
 	while (!txn->status && (has_old || i < count)) {

@@ -46,8 +46,7 @@ uint64_t roll_dir_folder_number(const char *folder)
 	return number;
 }
 
-enum roll_status roll_dir_current(const char *dir, char out[ROLL_FOLDER_SIZE],
-				  struct roll_err *err)
+enum roll_status roll_dir_current(const char *dir, char out[ROLL_FOLDER_SIZE], struct roll_err *err)
 {
 	char *path = roll_dir_path(dir, "current");
 	enum roll_status status = ROLL_OK;
@@ -166,8 +165,8 @@ void roll_dir_remove_folder(const char *dir, const char *folder)
 
 /*
  * A number above the current one is a rebuild that was not finished: it was never synced, so it is
- * not even opened. One below was current: the writer died between the swap and the mark, and readers
- * may still be in it.
+ * not even opened. One below was current: the writer died between the swap and the mark, and
+ * readers may still be in it.
  */
 void roll_dir_clean(const char *dir, const char *current)
 {
@@ -280,7 +279,8 @@ enum roll_status roll_dir_guard(const char *dir, int *out_fd, struct roll_err *e
 			status = roll_err_set(err, ROLL_ENOENT, dir, "no such directory");
 		else
 			status = roll_err_errno(err, errno == EACCES ? ROLL_EDENIED : ROLL_EIO,
-						errno, path, "the file cannot be opened for writing");
+						errno, path,
+						"the file cannot be opened for writing");
 		goto out;
 	}
 	status = hold(fd, ours, theirs);
@@ -288,7 +288,8 @@ enum roll_status roll_dir_guard(const char *dir, int *out_fd, struct roll_err *e
 		roll_err_set(err, status, dir,
 			     "the view is in use from another PID namespace (%s, here %s): two "
 			     "containers that share a view need one PID namespace "
-			     "(shareProcessNamespace: true)", theirs, ours);
+			     "(shareProcessNamespace: true)",
+			     theirs, ours);
 	else if (status)
 		roll_err_errno(err, status, errno, path, "the file cannot be written");
 out:
@@ -317,10 +318,9 @@ enum roll_status roll_dir_lock(const char *dir, int *out_fd, struct roll_err *er
 		char shown[TEXT_SIZE * 4];
 
 		read_text(fd, text);
-		status = roll_err_set(err, ROLL_EBUSY, dir,
-				      "another rollcall-sync writes this view (pid %s)",
-				      text[0] ? roll_str_show(roll_str_c(text), shown, sizeof shown)
-					      : "unknown");
+		status = roll_err_set(
+			err, ROLL_EBUSY, dir, "another rollcall-sync writes this view (pid %s)",
+			text[0] ? roll_str_show(roll_str_c(text), shown, sizeof shown) : "unknown");
 	} else {
 		snprintf(text, sizeof text, "%ld\n", (long)getpid());
 		if (!write_text(fd, text))

@@ -41,8 +41,8 @@ static void note_serial(struct roll_txn *txn, uint32_t serial)
 
 uint32_t roll_txn_class_serial(struct roll_txn *txn, uint32_t present)
 {
-	uint32_t serial = pick(txn->epoch_serial,
-			       roll_serial_later_or(present, revision_serial(txn)));
+	uint32_t serial =
+		pick(txn->epoch_serial, roll_serial_later_or(present, revision_serial(txn)));
 
 	note_serial(txn, serial);
 	return serial;
@@ -90,8 +90,7 @@ static enum roll_status settle(struct roll_txn *txn, const struct roll_domain_ro
 static bool is_held_by(const struct roll_domain_row *row, const struct roll_settled *settled,
 		       uint32_t number)
 {
-	return settled->holder != ROLL_BY_NONE &&
-	       row->claims[settled->holder].number == number;
+	return settled->holder != ROLL_BY_NONE && row->claims[settled->holder].number == number;
 }
 
 bool roll_txn_holds(struct roll_txn *txn, const struct roll_name *domain, uint32_t number)
@@ -112,8 +111,8 @@ static void raise_serial(struct roll_txn *txn, struct roll_domain_row *row, uint
 		row->serial_before = effective;
 	}
 	row->serial_before = roll_serial_later_or(row->serial_before, floor);
-	row->serial = pick(row->serial_before,
-			   roll_serial_later_or(row->serial, revision_serial(txn)));
+	row->serial =
+		pick(row->serial_before, roll_serial_later_or(row->serial, revision_serial(txn)));
 }
 
 void roll_txn_bump(struct roll_txn *txn, const struct roll_name *domain, uint32_t number)
@@ -164,8 +163,8 @@ static void add_domain(struct roll_txn *txn, const struct roll_name *name,
 }
 
 /* row's claims without those of object, and with claim, if any, in its place by age. */
-static bool replace_claim(struct roll_txn *txn, struct roll_domain_row *row,
-			  struct roll_str object, const struct roll_domain_claim *claim)
+static bool replace_claim(struct roll_txn *txn, struct roll_domain_row *row, struct roll_str object,
+			  const struct roll_domain_claim *claim)
 {
 	struct roll_domain_claim *list;
 	uint32_t n = 0;

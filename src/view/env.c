@@ -103,7 +103,8 @@ static enum roll_status check_length(MDB_env *mdb, const char *path, struct roll
 	uint64_t have, want;
 
 	if (mdb_env_info(mdb, &info) || file_bytes(mdb, &have))
-		return roll_err_errno(err, ROLL_EIO, errno, path, "the size of data.mdb is unknown");
+		return roll_err_errno(err, ROLL_EIO, errno, path,
+				      "the size of data.mdb is unknown");
 	if (__builtin_mul_overflow((uint64_t)info.me_last_pgno + 1, page_bytes(mdb), &want) ||
 	    have < want)
 		return roll_err_set(err, ROLL_ECORRUPT, path,
@@ -119,9 +120,11 @@ static enum roll_status fill_map(MDB_env *mdb, const char *path, struct roll_err
 	int fd;
 
 	if (mdb_env_info(mdb, &info) || mdb_env_get_fd(mdb, &fd) || file_bytes(mdb, &have))
-		return roll_err_errno(err, ROLL_EIO, errno, path, "the size of data.mdb is unknown");
+		return roll_err_errno(err, ROLL_EIO, errno, path,
+				      "the size of data.mdb is unknown");
 	if (have < info.me_mapsize && ftruncate(fd, (off_t)info.me_mapsize))
-		return roll_err_errno(err, ROLL_EIO, errno, path, "data.mdb cannot be made %llu bytes",
+		return roll_err_errno(err, ROLL_EIO, errno, path,
+				      "data.mdb cannot be made %llu bytes",
 				      (unsigned long long)info.me_mapsize);
 	return ROLL_OK;
 }
@@ -143,15 +146,17 @@ static enum roll_status check_head(MDB_txn *txn, MDB_dbi meta, const char *path,
 				    roll_status_text(status));
 	status = roll_head_decode(bytes, &head);
 	if (status == ROLL_EVERSION)
-		return roll_err_set(err, status, path, "the view has format %u; this program reads "
-				    "and writes format %u", head.format, ROLL_VIEW_FORMAT);
+		return roll_err_set(err, status, path,
+				    "the view has format %u; this program reads "
+				    "and writes format %u",
+				    head.format, ROLL_VIEW_FORMAT);
 	if (status)
 		return roll_err_set(err, status, path, "the head is damaged");
 	return ROLL_OK;
 }
 
-static enum roll_status open_tables(struct roll_env *env, enum roll_env_mode mode,
-				    const char *path, struct roll_err *err)
+static enum roll_status open_tables(struct roll_env *env, enum roll_env_mode mode, const char *path,
+				    struct roll_err *err)
 {
 	unsigned create = mode == ROLL_ENV_BUILD ? MDB_CREATE : 0;
 	enum roll_status status = ROLL_OK;
@@ -279,7 +284,7 @@ enum roll_status roll_env_settle(struct roll_env *env, struct roll_err *err)
 static int set_mark(MDB_txn *txn, MDB_dbi meta)
 {
 	char head[2048];
-	MDB_val key = {4, (void *)(uintptr_t)"head"}, value;
+	MDB_val key = {4, (void *)(uintptr_t) "head"}, value;
 	int rc;
 
 	rc = mdb_get(txn, meta, &key, &value);
@@ -321,8 +326,7 @@ void roll_env_supersede_path(const char *path)
 		return;
 	if (mdb_env_create(&mdb))
 		return;
-	if (mdb_env_set_maxdbs(mdb, ROLL_TABLE_COUNT) ||
-	    mdb_env_set_maxreaders(mdb, READERS_MAX) ||
+	if (mdb_env_set_maxdbs(mdb, ROLL_TABLE_COUNT) || mdb_env_set_maxreaders(mdb, READERS_MAX) ||
 	    mdb_env_open(mdb, path, MDB_NOMETASYNC | MDB_NOTLS, FILE_MODE) ||
 	    check_length(mdb, path, NULL) || mdb_txn_begin(mdb, NULL, 0, &txn))
 		goto out;

@@ -9,13 +9,13 @@
  * The two mutations of the view: put an object, and an object is absent. Everything that follows
  * from it is done here, in the same transaction.
  *
- * What a caller passes in may be borrowed from the transaction itself, and pages move with the first
- * change: so the new row is encoded, and the old one copied, before anything is written.
+ * What a caller passes in may be borrowed from the transaction itself, and pages move with the
+ * first change: so the new row is encoded, and the old one copied, before anything is written.
  */
 
 /* Keep a row that was there in txn->old and decode it. ENOENT: none. */
-static enum roll_status load_old(struct roll_txn *txn, enum roll_row_kind kind,
-				 struct roll_str key, struct roll_object_row *out)
+static enum roll_status load_old(struct roll_txn *txn, enum roll_row_kind kind, struct roll_str key,
+				 struct roll_object_row *out)
 {
 	struct roll_key full = roll_key_object(kind, key);
 	struct roll_str bytes;
@@ -47,8 +47,8 @@ static bool keep_row(struct roll_txn *txn, const struct roll_object_row *row,
 	all = roll_buf_str(&txn->row);
 	if (!status)
 		status = roll_object_row_decode(row->kind, roll_str_n(all.p, row->key.n),
-						roll_str_n(all.p + row->key.n,
-							   all.n - row->key.n), out);
+						roll_str_n(all.p + row->key.n, all.n - row->key.n),
+						out);
 	return !roll_txn_fail(txn, status, "an object");
 }
 
@@ -166,10 +166,9 @@ static struct roll_owned_key *list_owned(struct roll_txn *txn, const struct roll
 			roll_txn_fail(txn, ROLL_EINVAL, "an owner outside of the zone");
 			return NULL;
 		}
-		list[i].key = roll_arena_str(&txn->op,
-					     roll_str_n((const char *)key,
-							roll_name_key(&owned[i].owner, domain,
-								      key)));
+		list[i].key = roll_arena_str(
+			&txn->op,
+			roll_str_n((const char *)key, roll_name_key(&owned[i].owner, domain, key)));
 		list[i].rrset = owned[i].rrset;
 	}
 	if (!list || txn->op.status) {
@@ -254,8 +253,7 @@ static void leave_domain(struct roll_txn *txn, const struct roll_object_row *old
 }
 
 static void take_domain(struct roll_txn *txn, const struct roll_object_row *kept,
-			const struct roll_name *domain, struct roll_str class_name,
-			uint32_t number)
+			const struct roll_name *domain, struct roll_str class_name, uint32_t number)
 {
 	struct roll_key key = roll_key_number(number);
 	const struct roll_domain_claim claim = {
@@ -268,8 +266,7 @@ static void take_domain(struct roll_txn *txn, const struct roll_object_row *kept
 	struct roll_dzone_row dzone;
 	bool is_gone;
 
-	if (roll_txn_dzone(txn, number, &dzone, &is_gone) ||
-	    !roll_name_eq(&dzone.domain, domain)) {
+	if (roll_txn_dzone(txn, number, &dzone, &is_gone) || !roll_name_eq(&dzone.domain, domain)) {
 		roll_txn_fail(txn, ROLL_EINVAL, "a DNSZone with a number of another domain");
 		return;
 	}
@@ -396,8 +393,8 @@ static bool keep_key(struct roll_txn *txn, struct roll_str *key)
 	return !roll_txn_fail(txn, txn->op.status, "a key");
 }
 
-enum roll_status roll_txn_absent(struct roll_txn *txn, enum roll_row_kind kind,
-				 struct roll_str key, const char *evidence, uint64_t revision)
+enum roll_status roll_txn_absent(struct roll_txn *txn, enum roll_row_kind kind, struct roll_str key,
+				 const char *evidence, uint64_t revision)
 {
 	struct roll_object_row old;
 	struct roll_dzone_row dzone;

@@ -8,8 +8,8 @@
 /*
  * Answers: the records at a name, and all of a zone.
  *
- * Keys of names below X start with X's key, and every 0x00 in a key ends a label (dns/name.h). So the
- * row at a name, and whether anything exists below it, is one seek; ancestors are prefixes.
+ * Keys of names below X start with X's key, and every 0x00 in a key ends a label (dns/name.h). So
+ * the row at a name, and whether anything exists below it, is one seek; ancestors are prefixes.
  */
 
 /* The cursor for lookups: opened once, renewed with the transaction. */
@@ -233,8 +233,7 @@ static enum roll_status emit_default_soa(struct emit *emit)
 
 static enum roll_status emit_default_ns(struct emit *emit)
 {
-	struct roll_reader r =
-		roll_reader_of(emit->zone->nameservers.p, emit->zone->nameservers.n);
+	struct roll_reader r = roll_reader_of(emit->zone->nameservers.p, emit->zone->nameservers.n);
 
 	for (uint32_t i = 0; i < emit->zone->nameserver_count; i++) {
 		struct roll_name name;
@@ -258,7 +257,10 @@ static enum roll_status emit_default_ns(struct emit *emit)
  */
 static enum roll_status emit_apex(struct emit *emit, struct roll_str row, uint16_t type)
 {
-	const struct { uint16_t type; enum roll_status (*emit)(struct emit *); } own[] = {
+	const struct {
+		uint16_t type;
+		enum roll_status (*emit)(struct emit *);
+	} own[] = {
 		{ROLL_TYPE_SOA, emit_default_soa},
 		{ROLL_TYPE_NS, emit_default_ns},
 	};

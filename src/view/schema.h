@@ -18,14 +18,13 @@
  *	byzone    u64 hash("ns/zone"), recordset key  -> ""      record sets that refer to a zone
  *	byscope   u64 hash(scope), u8 kind, key       -> ""      objects of one manifest
  *	classes   name                                -> struct roll_class_row
- *	domains   u8 0, name key below the root       -> struct roll_domain_row (kept when unclaimed:
- *	                                                 its id and serial must outlive the zone)
- *	ids       u32 id                              -> domains key
- *	dzones    u32 number                          -> struct roll_dzone_row
- *	names     u32 number, name key below domain   -> claims row (dns/claim.h)
- *	gone      u32 number                          -> ""      rows to sweep, or being prepared
- *	removals  u64 sequence                        -> struct roll_removal, a bounded history
- *	stage     u8 kind, key                        -> bytes   a list that is not complete yet
+ *	domains   u8 0, name key below the root       -> struct roll_domain_row (kept when
+ *unclaimed: its id and serial must outlive the zone) ids       u32 id -> domains key dzones    u32
+ *number                          -> struct roll_dzone_row names     u32 number, name key below
+ *domain   -> claims row (dns/claim.h) gone      u32 number                          -> ""      rows
+ *to sweep, or being prepared removals  u64 sequence                        -> struct roll_removal,
+ *a bounded history stage     u8 kind, key                        -> bytes   a list that is not
+ *complete yet
  *
  * A key is at most 511 bytes (LMDB's default).
  */
@@ -45,9 +44,10 @@ struct roll_head {
 	uint32_t max_serial;	   /* the latest serial given to anything */
 	uint64_t next_removal;
 	uint64_t object_count[ROLL_ROW_KINDS];
-	uint64_t name_count;	   /* rows in names, swept ones included */
+	uint64_t name_count;	    /* rows in names, swept ones included */
 	struct roll_str controller; /* whose classes are ours */
-	struct roll_str source;	   /* identity: "folder", or the UID of kube-system; empty if unknown */
+	struct roll_str
+		source; /* identity: "folder", or the UID of kube-system; empty if unknown */
 };
 
 struct roll_object_row {
@@ -57,10 +57,10 @@ struct roll_object_row {
 	uint64_t revision;
 	int64_t generation;
 	int64_t created_s;
-	struct roll_str scope;	/* manifest path; empty in cluster mode */
-	struct roll_str spec;	/* compact JSON, sorted keys */
-	struct roll_str zone;	/* record sets: key of the DNSZone; else empty */
-	uint32_t fault_count;	/* all there were, also those beyond what `findings` keeps */
+	struct roll_str scope; /* manifest path; empty in cluster mode */
+	struct roll_str spec;  /* compact JSON, sorted keys */
+	struct roll_str zone;  /* record sets: key of the DNSZone; else empty */
+	uint32_t fault_count;  /* all there were, also those beyond what `findings` keeps */
 	uint32_t warning_count;
 	struct roll_str findings; /* encoded, see below; at most ROLL_FINDINGS_KEPT */
 	/*
@@ -107,8 +107,8 @@ struct roll_domain_row {
 struct roll_dzone_row {
 	struct roll_str object; /* "ns/name" of the DNSZone */
 	struct roll_name domain;
-	uint32_t cut_count;    /* names below the apex that serve NS */
-	uint32_t name_count;   /* rows in names */
+	uint32_t cut_count;  /* names below the apex that serve NS */
+	uint32_t name_count; /* rows in names */
 };
 
 /* Why an object's claims are gone. */
@@ -117,26 +117,32 @@ struct roll_removal {
 	enum roll_row_kind kind;
 	struct roll_str key;
 	struct roll_str uid;
-	struct roll_str zone;	   /* record sets: key of the DNSZone */
-	struct roll_str names;	   /* absolute names as text, blank separated, cut at 1,000 bytes */
-	struct roll_str evidence;  /* "event DELETED", "list", "manifest gone", "changed: ..." */
-	uint64_t revision;	   /* of the event or list; 0 for manifests */
-	int64_t at_ms;		   /* wall clock of the commit */
+	struct roll_str zone;	  /* record sets: key of the DNSZone */
+	struct roll_str names;	  /* absolute names as text, blank separated, cut at 1,000 bytes */
+	struct roll_str evidence; /* "event DELETED", "list", "manifest gone", "changed: ..." */
+	uint64_t revision;	  /* of the event or list; 0 for manifests */
+	int64_t at_ms;		  /* wall clock of the commit */
 };
 
 void roll_head_encode(const struct roll_head *head, struct roll_buf *buf);
 enum roll_status roll_head_decode(struct roll_str bytes, struct roll_head *out) ROLL_MUST_CHECK;
 void roll_object_row_encode(const struct roll_object_row *row, struct roll_buf *buf);
-enum roll_status roll_object_row_decode(enum roll_row_kind kind, struct roll_str key, struct roll_str bytes, struct roll_object_row *out) ROLL_MUST_CHECK;
+enum roll_status roll_object_row_decode(enum roll_row_kind kind, struct roll_str key,
+					struct roll_str bytes,
+					struct roll_object_row *out) ROLL_MUST_CHECK;
 void roll_class_row_encode(const struct roll_class_row *row, struct roll_buf *buf);
-enum roll_status roll_class_row_decode(struct roll_str bytes, struct roll_class_row *out) ROLL_MUST_CHECK;
+enum roll_status roll_class_row_decode(struct roll_str bytes,
+				       struct roll_class_row *out) ROLL_MUST_CHECK;
 void roll_domain_row_encode(const struct roll_domain_row *row, struct roll_buf *buf);
 /* Age: creationTimestamp, then namespace/name, then UID. */
 int roll_domain_claim_cmp(const struct roll_domain_claim *a, const struct roll_domain_claim *b);
-enum roll_status roll_domain_row_decode(struct roll_str bytes, struct roll_arena *arena, struct roll_domain_row *out) ROLL_MUST_CHECK;
+enum roll_status roll_domain_row_decode(struct roll_str bytes, struct roll_arena *arena,
+					struct roll_domain_row *out) ROLL_MUST_CHECK;
 void roll_dzone_row_encode(const struct roll_dzone_row *row, struct roll_buf *buf);
-enum roll_status roll_dzone_row_decode(struct roll_str bytes, struct roll_dzone_row *out) ROLL_MUST_CHECK;
+enum roll_status roll_dzone_row_decode(struct roll_str bytes,
+				       struct roll_dzone_row *out) ROLL_MUST_CHECK;
 void roll_removal_encode(const struct roll_removal *row, struct roll_buf *buf);
-enum roll_status roll_removal_decode(uint64_t sequence, struct roll_str bytes, struct roll_removal *out) ROLL_MUST_CHECK;
+enum roll_status roll_removal_decode(uint64_t sequence, struct roll_str bytes,
+				     struct roll_removal *out) ROLL_MUST_CHECK;
 
 #endif

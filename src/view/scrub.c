@@ -90,8 +90,8 @@ static enum roll_status scrub_object(struct scrub *scrub, struct roll_str value)
 	if (kind == ROLL_ROW_CLASS) {
 		key = roll_key_of("");
 		roll_key_add(&key, row.key.p, row.key.n);
-		return told(must_have(scrub, ROLL_TABLE_CLASSES, &key, "no row in classes",
-				      &found));
+		return told(
+			must_have(scrub, ROLL_TABLE_CLASSES, &key, "no row in classes", &found));
 	}
 	if (kind == ROLL_ROW_ZONE && row.number) {
 		key = roll_key_number(row.number);
@@ -164,14 +164,14 @@ static enum roll_status scrub_domain(struct scrub *scrub, struct roll_str value)
 		key = roll_key_number(row.claims[i].number);
 		status = must_have(scrub, ROLL_TABLE_DZONES, &key, "a claim has no row in dzones",
 				   &found);
-		if (!status && (roll_dzone_row_decode(found, &dzone) ||
-				!roll_name_eq(&dzone.domain, &name) ||
-				!roll_str_eq(dzone.object, row.claims[i].object)))
+		if (!status &&
+		    (roll_dzone_row_decode(found, &dzone) || !roll_name_eq(&dzone.domain, &name) ||
+		     !roll_str_eq(dzone.object, row.claims[i].object)))
 			damage(scrub, "a claim and its row in dzones differ");
 		if (told(status))
 			break;
-		status = roll_snap_object(scrub->snap, ROLL_ROW_ZONE, row.claims[i].object,
-					  &object);
+		status =
+			roll_snap_object(scrub->snap, ROLL_ROW_ZONE, row.claims[i].object, &object);
 		if (status == ROLL_ENOENT)
 			damage(scrub, "a claim is left of a DNSZone that is not there");
 		else if (!status && object.number != row.claims[i].number)
@@ -206,7 +206,7 @@ static void close_number(struct scrub *scrub)
 		damage(scrub, "dzones counts other names than there are under the number before");
 	if (scrub->has_dzone && scrub->dzone.cut_count != scrub->cut_count)
 		damage(scrub, "dzones counts other delegations than there are under the number "
-		       "before");
+			      "before");
 	scrub->has_dzone = false;
 	scrub->name_count = 0;
 	scrub->cut_count = 0;
@@ -219,8 +219,7 @@ static enum roll_status open_number(struct scrub *scrub, uint32_t number)
 	enum roll_status status;
 
 	scrub->number = number;
-	status = must_have(scrub, ROLL_TABLE_DZONES, &key, "names under an unknown number",
-			   &bytes);
+	status = must_have(scrub, ROLL_TABLE_DZONES, &key, "names under an unknown number", &bytes);
 	if (status)
 		return told(status);
 	if (roll_dzone_row_decode(bytes, &scrub->dzone))

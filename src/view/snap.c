@@ -285,8 +285,8 @@ static enum roll_status begin(struct roll_view *view, bool *is_same, struct roll
 	return ROLL_OK;
 }
 
-enum roll_status roll_snap_begin(struct roll_view *view, bool complete_only,
-				 struct roll_snap **out, struct roll_err *err)
+enum roll_status roll_snap_begin(struct roll_view *view, bool complete_only, struct roll_snap **out,
+				 struct roll_err *err)
 {
 	enum roll_status status;
 	bool is_same = false;

@@ -187,10 +187,9 @@ static enum roll_status tally(struct tally *tallies, size_t *count, struct roll_
 	return ROLL_OK;
 }
 
-enum roll_status roll_txn_scopes(struct roll_txn *txn,
-				 void (*on_scope)(void *ctx, struct roll_str scope,
-						  uint64_t objects),
-				 void *ctx)
+enum roll_status
+roll_txn_scopes(struct roll_txn *txn,
+		void (*on_scope)(void *ctx, struct roll_str scope, uint64_t objects), void *ctx)
 {
 	struct tally tallies[TALLIES_MAX];
 	struct roll_walk walk;

@@ -282,8 +282,7 @@ void roll_txn_set_position(struct roll_txn *txn, struct roll_str what, struct ro
 		roll_txn_erase(txn, ROLL_TABLE_META, &key);
 }
 
-enum roll_status roll_txn_position(struct roll_txn *txn, struct roll_str what,
-				   struct roll_buf *out)
+enum roll_status roll_txn_position(struct roll_txn *txn, struct roll_str what, struct roll_buf *out)
 {
 	struct roll_key key = position_key(what);
 	struct roll_str bytes;

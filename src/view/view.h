@@ -277,8 +277,8 @@ struct roll_txn {
 	struct roll_arena work; /* within one name or domain of it */
 	struct roll_buf head_bytes;
 	struct roll_buf source;
-	struct roll_buf row;	/* the object row to be written, and the key of it */
-	struct roll_buf old;	/* a copy of the row that was there */
+	struct roll_buf row; /* the object row to be written, and the key of it */
+	struct roll_buf old; /* a copy of the row that was there */
 	struct roll_buf names;
 	struct roll_buf value;
 	struct roll_buf copy; /* what a walk hands out */
@@ -302,7 +302,8 @@ struct roll_writer {
 	uint64_t rebuild_epoch;
 	struct roll_view *view; /* on current */
 	struct roll_txn txn;
-	/* Numbers in `gone` that are being prepared, not swept. Dies with the process, on purpose. */
+	/* Numbers in `gone` that are being prepared, not swept. Dies with the process, on purpose.
+	 */
 	uint32_t *prepared;
 	size_t prepared_count;
 	size_t prepared_room;

@@ -19,8 +19,8 @@ static enum roll_status ended(enum roll_status status)
 static enum roll_status fill_domain(struct roll_snap *snap, struct roll_domain *domain,
 				    const struct roll_domain_row *row, struct roll_zone *zone)
 {
-	enum roll_status status = roll_zone_resolve(snap, &domain->name, row, &domain->state,
-						    &domain->holder, zone);
+	enum roll_status status =
+		roll_zone_resolve(snap, &domain->name, row, &domain->state, &domain->holder, zone);
 
 	domain->row = row;
 	domain->zone = !status && domain->state == ROLL_ZONE_SERVED ? zone : NULL;
@@ -191,8 +191,7 @@ static enum roll_status show_objects(struct roll_walk *walk, enum roll_row_kind 
 
 		if (walk->key.n < 1 || walk->key.p[0] != (char)kind)
 			return ROLL_OK;
-		status = roll_object_row_decode(kind,
-						roll_str_n(walk->key.p + 1, walk->key.n - 1),
+		status = roll_object_row_decode(kind, roll_str_n(walk->key.p + 1, walk->key.n - 1),
 						walk->value, &row);
 		if (status)
 			return status;
@@ -268,8 +267,8 @@ enum roll_status roll_snap_class(struct roll_snap *snap, struct roll_str name,
 	return status ? status : roll_class_row_decode(bytes, out);
 }
 
-enum roll_status roll_snap_dzone(struct roll_snap *snap, struct roll_str zone_key,
-				 uint32_t *number, struct roll_dzone_row *out)
+enum roll_status roll_snap_dzone(struct roll_snap *snap, struct roll_str zone_key, uint32_t *number,
+				 struct roll_dzone_row *out)
 {
 	struct roll_object_row row;
 	struct roll_key key;
@@ -320,8 +319,8 @@ enum roll_status roll_snap_removals(struct roll_snap *snap, roll_on_removal on_r
 enum roll_status roll_row_findings(const struct roll_object_row *row,
 				   roll_on_row_finding on_finding, void *ctx)
 {
-	struct roll_reader r = roll_reader_of(row->findings.p ? row->findings.p : "",
-					      row->findings.n);
+	struct roll_reader r =
+		roll_reader_of(row->findings.p ? row->findings.p : "", row->findings.n);
 
 	while (r.p < r.end) {
 		uint8_t severity = roll_reader_u8(&r);

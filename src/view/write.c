@@ -26,7 +26,7 @@ static enum roll_status write_first_head(struct roll_writer *writer, struct roll
 		.max_serial = before->max_serial,
 		.controller = roll_str_c(writer->controller),
 	};
-	MDB_val key = {4, (void *)(uintptr_t)"head"}, value;
+	MDB_val key = {4, (void *)(uintptr_t) "head"}, value;
 	struct roll_buf buf;
 	MDB_txn *txn = NULL;
 	enum roll_status status;
@@ -74,8 +74,8 @@ static enum roll_status carry_serial(struct carry *carry, const struct roll_doma
 				     uint32_t *out)
 {
 	struct roll_settled settled;
-	enum roll_status status = roll_domain_settle(&carry->from->at, carry->from->head, row,
-						     &settled);
+	enum roll_status status =
+		roll_domain_settle(&carry->from->at, carry->from->head, row, &settled);
 
 	*out = settled.serial;
 	if (!status && settled.state != ROLL_ZONE_SERVED)
@@ -215,14 +215,15 @@ static enum roll_status check_complete(struct roll_writer *writer, struct roll_e
 	if (status)
 		return status;
 	if (txn->head.complete_since_ms == 0)
-		status = roll_err_set(err, ROLL_EINVAL, writer->dir, "the new view is not complete");
+		status =
+			roll_err_set(err, ROLL_EINVAL, writer->dir, "the new view is not complete");
 	roll_txn_abort(txn);
 	return status;
 }
 
 /*
- * In this order: a reader that sees the mark finds the new view in `current`. If we die after the swap,
- * roll_dir_clean sets the mark when the next writer comes.
+ * In this order: a reader that sees the mark finds the new view in `current`. If we die after the
+ * swap, roll_dir_clean sets the mark when the next writer comes.
  */
 enum roll_status roll_writer_finish(struct roll_writer *writer, struct roll_err *err)
 {
@@ -231,7 +232,8 @@ enum roll_status roll_writer_finish(struct roll_writer *writer, struct roll_err 
 
 	if (!writer->next || writer->txn.is_open || roll_view_is_reading(writer->view))
 		return roll_err_set(err, ROLL_EBUSY, writer->dir, "%s",
-				    writer->next ? "a transaction is open" : "no rebuild is going on");
+				    writer->next ? "a transaction is open"
+						 : "no rebuild is going on");
 	status = check_complete(writer, err);
 	if (!status)
 		status = roll_env_settle(writer->next, err);

@@ -53,10 +53,10 @@ static enum roll_status find_class(const struct roll_at *at, struct roll_str nam
 }
 
 /*
- * The serial counts the classes of the holder and of the claims passed over on the way to it: when a
- * class turns foreign, the next claim holds the domain without any change to this row, and the serial
- * must not fall back to what that claim's own class says. A class that changes gets a serial later
- * than any before, so whichever class moved the domain last decides.
+ * The serial counts the classes of the holder and of the claims passed over on the way to it: when
+ * a class turns foreign, the next claim holds the domain without any change to this row, and the
+ * serial must not fall back to what that claim's own class says. A class that changes gets a serial
+ * later than any before, so whichever class moved the domain last decides.
  */
 enum roll_status roll_domain_settle(const struct roll_at *at, const struct roll_head *head,
 				    const struct roll_domain_row *row, struct roll_settled *out)
@@ -152,8 +152,8 @@ static enum roll_status fill_zone(const struct roll_at *at, const struct roll_na
 		.class_name = claim->class_name,
 		.serial = settled->serial,
 		.soa_serial = own_serial ? own_serial : settled->serial,
-		.default_ttl = settled->cls.has_default_ttl ? settled->cls.default_ttl
-							    : ROLL_TTL_DEFAULT,
+		.default_ttl =
+			settled->cls.has_default_ttl ? settled->cls.default_ttl : ROLL_TTL_DEFAULT,
 		.cut_count = dzone.cut_count,
 		.name_count = dzone.name_count,
 		.nameserver_count = settled->cls.nameserver_count,
@@ -184,8 +184,8 @@ enum roll_status roll_zone_resolve(const struct roll_snap *snap, const struct ro
 }
 
 /*
- * A domain's slot follows from its name, and, unless its id had to give way to another's, from its id
- * as well, so that one table serves both.
+ * A domain's slot follows from its name, and, unless its id had to give way to another's, from its
+ * id as well, so that one table serves both.
  */
 static struct roll_zone_slot *slot_of(const struct roll_snap *snap, uint32_t id)
 {
