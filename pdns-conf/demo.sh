@@ -123,7 +123,7 @@ ask() {
 	dig @127.0.0.1 -p "$port" +time=2 +tries=1 "$@"
 }
 is_up() {
-	ask +short SOA example.com | grep -q .
+	ask +short SOA example.com | grep -q '^ns1\.example\.net\.'
 }
 is_gone() {
 	ask "$@" | grep -q 'status: NXDOMAIN'

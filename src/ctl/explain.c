@@ -134,6 +134,14 @@ static enum roll_status on_any(void *ctx, const struct roll_row *row)
 	return ROLL_OK;
 }
 
+/* An empty non-terminal has its row whatever the type that was asked for. */
+static enum roll_status on_ns(void *ctx, const struct roll_row *row)
+{
+	if (row->type == ROLL_TYPE_NS)
+		*(bool *)ctx = true;
+	return ROLL_OK;
+}
+
 /* The highest name below the apex, at the name or above it, that has NS. */
 static enum roll_status find_cut(struct roll_explain *x)
 {
@@ -142,7 +150,7 @@ static enum roll_status find_cut(struct roll_explain *x)
 
 	for (; x->zone.cut_count && depth > 0 && !x->has_cut; depth--) {
 		x->cut = roll_name_parent(&x->name, depth - 1);
-		status = roll_snap_lookup(x->snap, &x->zone, &x->cut, ROLL_TYPE_NS, on_any,
+		status = roll_snap_lookup(x->snap, &x->zone, &x->cut, ROLL_TYPE_NS, on_ns,
 					  &x->has_cut);
 		if (status != ROLL_OK && status != ROLL_ENOENT)
 			return status;
