@@ -380,3 +380,9 @@ void roll_kube_start(struct roll_kube *kube)
 {
 	roll_timer_set(kube->retry, 0);
 }
+
+void roll_kube_relist(struct roll_kube *kube)
+{
+	for (size_t i = 0; kube->has_started && i < kube->stream_count; i++)
+		roll_stream_relist(kube->streams[i]);
+}

@@ -62,6 +62,8 @@ enum roll_status roll_kube_new(const struct roll_kube_conf *conf, struct roll_ku
 /* Not to be called from the sink or a callback. */
 void roll_kube_free(struct roll_kube *kube);
 void roll_kube_start(struct roll_kube *kube);
+/* List everything once more, beside the watches. */
+void roll_kube_relist(struct roll_kube *kube);
 /* All kinds are being watched and none is known to be behind. */
 bool roll_kube_is_live(const struct roll_kube *kube);
 

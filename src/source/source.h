@@ -38,6 +38,8 @@ struct roll_list_head {
 	int kind;
 	struct roll_str ns;
 	struct roll_str what; /* for messages: "manifests", "dnszones" */
+	/* Cluster: events have told everything already, so what this list changes was missed. */
+	bool is_repeat;
 	/*
 	 * Folder: the same object is in both scopes (they may be equal). From now on, when one of them
 	 * is listed, the other should be as well: either may have to take over. May be NULL. Called

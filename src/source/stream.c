@@ -686,6 +686,7 @@ void roll_stream_list(struct roll_stream *stream)
 		.kind = stream->kind,
 		.ns = roll_str_c(stream->ns),
 		.what = roll_str_c(stream->what),
+		.is_repeat = stream->is_open && !stream->must_list,
 	};
 	struct roll_lister_spec spec = {
 		.path = stream->path,
@@ -782,6 +783,11 @@ void roll_stream_start(struct roll_stream *stream)
 	stream->is_check_due = true;
 	schedule_relist(stream);
 	begin_watch(stream);
+}
+
+void roll_stream_relist(struct roll_stream *stream)
+{
+	want_list(stream, stream->must_list ? stream->list_cause : "asked");
 }
 
 int64_t roll_stream_proven_ms(const struct roll_stream *stream)

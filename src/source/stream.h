@@ -39,6 +39,7 @@ void roll_stream_free(struct roll_stream *stream);
 /* Go on from the stored position, or list. */
 void roll_stream_start(struct roll_stream *stream);
 void roll_stream_list(struct roll_stream *stream);
+void roll_stream_relist(struct roll_stream *stream);
 /* Monotonic time of the last proof that the sink has all there is; 0: never, or not any more. */
 int64_t roll_stream_proven_ms(const struct roll_stream *stream);
 bool roll_stream_is_cluster_scoped(int kind);

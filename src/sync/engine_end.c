@@ -631,7 +631,7 @@ static void account(struct end *end)
 		roll_metric_add(engine->m_removed, "list", NULL, (double)end->removed_total);
 	}
 	/* What a watch should have told before. */
-	if (guarded->is_done && engine->conf.is_cluster && healed) {
+	if (guarded->is_done && engine->list.head.is_repeat && healed) {
 		engine->healed += healed;
 		roll_metric_add(engine->m_healed, NULL, NULL, (double)healed);
 		roll_log(ROLL_WARN, "list-healed", "what=%s objects=%" PRIu64, what, healed);

@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
 #include "sync/run.h"
+
+#define RELIST_MS (INT64_C(3600) * 1000)
+#define MAX_RELIST_MS (INT64_C(24) * 3600 * 1000)
+
+/* Is there anything to find where kubectl would look? */
+static bool has_environment(const struct roll_sync_options *o)
+{
+	const char *files = getenv("KUBECONFIG");
+
+	return o->context || (files && *files);
+}
 
 /* The first thing that is wrong with the options as a whole; NULL: nothing. */
 static const char *wrong(const struct roll_sync_options *o, int rest)
@@ -10,14 +23,14 @@ static const char *wrong(const struct roll_sync_options *o, int rest)
 		return "takes options only; expected a source and --view";
 	if (!o->view)
 		return "--view=DIR is missing";
-	if (sources == 0)
+	if (sources == 0 && !has_environment(o))
 		return "the source is missing: expected --manifests=DIR, --kubeconfig=FILE or "
 		       "--in-cluster";
 	if (sources > 1)
 		return "more than one source; expected one of --manifests, --kubeconfig and "
 		       "--in-cluster";
-	if (o->context && !o->kubeconfig)
-		return "--context belongs to --kubeconfig";
+	if (o->context && (o->manifests || o->is_in_cluster))
+		return "--context belongs to a kubeconfig";
 	if (o->namespaces.count && o->manifests)
 		return "--namespace belongs to a cluster";
 	return NULL;
@@ -36,6 +49,8 @@ enum roll_status roll_sync_options_parse(int argc, char **argv, struct roll_sync
 		 "read the cluster that this pod runs in"},
 		{"namespace", ROLL_OPT_LIST, &o->namespaces, "NS", NULL, 0, 0, NULL,
 		 "only objects of this namespace; may be repeated"},
+		{"relist", ROLL_OPT_DURATION, &o->relist_ms, "TIME", "1h", 0, MAX_RELIST_MS, NULL,
+		 "list a cluster again this often, to heal; 0s is never"},
 		{"view", ROLL_OPT_STRING, &o->view, "DIR", NULL, 0, 0, NULL,
 		 "directory of the view; made if it is not there"},
 		{"once", ROLL_OPT_FLAG, &o->is_once, NULL, NULL, 0, 0, NULL,
@@ -67,6 +82,7 @@ enum roll_status roll_sync_options_parse(int argc, char **argv, struct roll_sync
 
 	*o = (struct roll_sync_options){.controller = "powerdns",
 					.status = "leader",
+					.relist_ms = RELIST_MS,
 					.log_level = "info",
 					.log_format = "kv"};
 	status = roll_options_parse(&program, argc, argv, &rest);

@@ -23,6 +23,7 @@ struct roll_sync_options {
 	const char *view;
 	bool is_once;
 	struct roll_option_list namespaces;
+	int64_t relist_ms;
 	const char *controller;
 	const char *pdns_control;
 	const char *status;

@@ -8,8 +8,6 @@
 
 /* rollcall-sync --kubeconfig and --in-cluster. */
 
-#define RELIST_MS (INT64_C(3600) * 1000)
-
 struct cluster {
 	struct roll_run *run;
 	struct roll_api *api;
@@ -23,7 +21,10 @@ struct cluster {
 static enum roll_status open_cluster(struct roll_run *run, void **state, struct roll_err *err)
 {
 	const struct roll_sync_options *o = &run->options;
-	struct roll_kubeconfig_place place = {.path = o->kubeconfig};
+	/* Where kubectl looks; in the home directory only if a context of it is named. */
+	struct roll_kubeconfig_place place = {.path = o->kubeconfig,
+					      .environment = getenv("KUBECONFIG"),
+					      .home = o->context ? getenv("HOME") : NULL};
 	struct cluster *cluster = calloc(1, sizeof *cluster);
 	struct roll_cred_spec spec = {.server = NULL};
 	struct roll_cred *cred = NULL;
@@ -38,12 +39,8 @@ static enum roll_status open_cluster(struct roll_run *run, void **state, struct 
 					      getenv("KUBERNETES_SERVICE_PORT"), err);
 	else
 		status = roll_kubeconfig_read(&place, o->context, &spec, err);
-	if (!status)
-		status = roll_cred_spec_check(&spec, err);
-	if (status) {
-		roll_cred_spec_fini(&spec);
+	if (status)
 		return status;
-	}
 	status = roll_cred_new(run->loop, &roll_clock_system, &spec, &cred, err);
 	return status ? status : roll_api_new(run->loop, cred, &cluster->api, err);
 }
@@ -61,11 +58,8 @@ static enum roll_status on_identity(void *ctx, struct roll_str uid)
 	struct roll_err err = {.text = ""};
 	enum roll_status status = roll_engine_identify(cluster->run->engine, uid, &err);
 
-	if (status) {
+	if (status)
 		snprintf(cluster->text, sizeof cluster->text, "%s", err.text);
-		roll_engine_sink(cluster->run->engine)
-			->unreachable(roll_engine_sink(cluster->run->engine)->ctx, err.text);
-	}
 	return status;
 }
 
@@ -75,7 +69,7 @@ static void on_end(void *ctx, enum roll_status status, const char *text)
 
 	cluster->has_ended = true;
 	cluster->status = status;
-	if (text && text[0])
+	if (text && text[0] && !cluster->text[0])
 		snprintf(cluster->text, sizeof cluster->text, "%s", text);
 	roll_loop_stop(cluster->run->loop);
 }
@@ -95,7 +89,7 @@ static enum roll_status start_cluster(struct roll_run *run, void *state, struct 
 		.is_once = run->options.is_once,
 		.namespaces = run->options.namespaces.items,
 		.namespace_count = run->options.namespaces.count,
-		.relist_ms = RELIST_MS,
+		.relist_ms = run->options.relist_ms,
 		.metrics = run->metrics,
 	};
 	enum roll_status status = roll_kube_new(&conf, &cluster->kube, err);
@@ -119,11 +113,12 @@ static enum roll_status list_cluster(struct roll_run *run, void *state, struct r
 		      : ROLL_OK;
 }
 
-/* Watches and the regular list find whatever there is to find. */
 static void read_again(struct roll_run *run, void *state)
 {
+	struct cluster *cluster = state;
+
 	(void)run;
-	(void)state;
+	roll_kube_relist(cluster->kube);
 }
 
 static void close_cluster(void *state)
