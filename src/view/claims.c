@@ -161,9 +161,9 @@ static void claim_at(struct area *area, struct roll_str name_key, const struct r
 	struct roll_key key = roll_key_number(area->number);
 	struct roll_str old = {NULL, 0}, new = {NULL, 0};
 	bool is_cut, was_cut;
-	struct roll_claim *claims;
+	struct roll_claim *claims = NULL;
 	enum roll_status status;
-	size_t count;
+	size_t count = 0;
 
 	roll_key_add(&key, name_key.p, name_key.n);
 	status = roll_txn_get(txn, ROLL_TABLE_NAMES, &key, &old);
