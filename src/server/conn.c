@@ -36,6 +36,11 @@ struct conn {
 	bool is_closing;
 };
 
+/* Counted here for each message, and told to the metrics when somebody looks at them. */
+struct counter {
+	uint64_t now, told;
+};
+
 struct roll_conns {
 	struct roll_conns_conf conf;
 	struct evconnlistener *listener;
@@ -44,6 +49,7 @@ struct roll_conns {
 	struct conn *first;
 	size_t count;
 	size_t pending_bytes;
+	struct counter sent, received;
 	struct roll_metric *open;
 	struct roll_metric *accepted;
 	struct roll_metric *bytes;
@@ -99,6 +105,7 @@ static void stop_reading(struct conn *conn)
 static void flush(struct conn *conn)
 {
 	struct roll_conns *conns = conn->conns;
+	bool is_progress = conn->sent == 0;
 
 	while (is_pending(conn)) {
 		ssize_t n = send(conn->fd, conn->out.p + conn->sent, conn->out.n - conn->sent,
@@ -114,10 +121,12 @@ static void flush(struct conn *conn)
 			break;
 		conn->sent += (size_t)n;
 		conns->pending_bytes -= (size_t)n;
-		conn->progress_ms = roll_clock_monotonic_ms(conns->conf.clock);
-		roll_metric_add(conns->bytes, "sent", NULL, (double)n);
+		conns->sent.now += (uint64_t)n;
+		is_progress = true;
 	}
 	if (is_pending(conn)) {
+		if (is_progress)
+			conn->progress_ms = roll_clock_monotonic_ms(conns->conf.clock);
 		stop_reading(conn);
 		if (event_add(conn->writable, NULL))
 			close_conn(conn, "out-of-memory");
@@ -219,7 +228,7 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx)
 		stop_reading(conn);
 	}
 	conn->n += (size_t)n;
-	roll_metric_add(conn->conns->bytes, "received", NULL, (double)n);
+	conn->conns->received.now += (uint64_t)n;
 	handle_lines(conn);
 }
 
@@ -368,6 +377,18 @@ enum roll_status roll_conns_listen(struct roll_conns *conns, int fd, struct roll
 	}
 	evconnlistener_set_error_cb(conns->listener, on_accept_error);
 	return ROLL_OK;
+}
+
+static void tell(struct roll_metric *metric, const char *label, struct counter *counter)
+{
+	roll_metric_add(metric, label, NULL, (double)(counter->now - counter->told));
+	counter->told = counter->now;
+}
+
+void roll_conns_tell(struct roll_conns *conns)
+{
+	tell(conns->bytes, "sent", &conns->sent);
+	tell(conns->bytes, "received", &conns->received);
 }
 
 size_t roll_conns_count(const struct roll_conns *conns)

@@ -42,6 +42,8 @@ enum roll_status roll_conns_listen(struct roll_conns *conns, int fd,
 /* A connected socket becomes a connection; it is closed in any case, at once on error. */
 enum roll_status roll_conns_adopt(struct roll_conns *conns, int fd) ROLL_MUST_CHECK;
 
+/* Bring the metrics up to date, before they are printed. */
+void roll_conns_tell(struct roll_conns *conns);
 size_t roll_conns_count(const struct roll_conns *conns);
 /* Bytes of replies that the kernel has not taken yet. */
 size_t roll_conns_pending_bytes(const struct roll_conns *conns);

@@ -28,6 +28,8 @@ static void refresh(struct roll_health *health)
 	struct roll_snap *snap = NULL;
 	int64_t age_ms;
 
+	roll_methods_tell(health->methods);
+	roll_conns_tell(health->conns);
 	roll_metric_set(health->ready, NULL, NULL, is_ready);
 	if (roll_snap_begin(health->view, true, &snap, NULL))
 		return;

@@ -5,6 +5,7 @@
 #include "app/httpd.h"
 #include "base/clock.h"
 #include "base/metric.h"
+#include "server/conn.h"
 #include "server/method.h"
 #include "view/read.h"
 
@@ -15,6 +16,7 @@
 struct roll_health {
 	struct roll_view *view;
 	struct roll_methods *methods;
+	struct roll_conns *conns;
 	struct roll_metrics *metrics;
 	const struct roll_clock *clock;
 	struct roll_metric *ready;

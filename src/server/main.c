@@ -199,6 +199,7 @@ static enum roll_status start(struct server *server, const struct options *o, st
 		return status;
 	server->health = (struct roll_health){.view = server->view,
 					      .methods = server->methods,
+					      .conns = server->conns,
 					      .metrics = server->metrics,
 					      .clock = &roll_clock_system};
 	roll_health_init(&server->health);

@@ -21,20 +21,11 @@
 #define NAME_SHOWN_BYTES 64u
 
 /* What became of a call, as metrics tell it. */
-enum outcome { ANSWERED, EMPTY, REFUSED, FAILED };
+enum outcome { ANSWERED, EMPTY, REFUSED, FAILED, OUTCOMES };
 static const char *const outcome_names[] = {"answered", "empty", "refused", "failed"};
 
 static const double latency_bounds[] = {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4,
 					5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1};
-
-struct roll_methods {
-	struct roll_answer answer;
-	struct roll_metric *calls;
-	struct roll_metric *seconds;
-	uint64_t refused_seen; /* one bit per row of the table */
-	char unknown[NAMES_MAX][NAME_SHOWN_BYTES];
-	size_t unknown_count;
-};
 
 /*
  * `initialize` is never answered with a failure object: PowerDNS would keep the connection without
@@ -179,6 +170,18 @@ static const struct method methods_table[] = {
 #define METHOD_COUNT (sizeof methods_table / sizeof *methods_table)
 _Static_assert(METHOD_COUNT <= 64, "refused_seen has one bit per method");
 
+struct roll_methods {
+	struct roll_answer answer;
+	struct roll_metric *calls;
+	struct roll_metric *seconds;
+	uint64_t refused_seen; /* one bit per row of the table */
+	/* By method, the last for unknown ones: what was, and of that what metrics know already. */
+	uint64_t counts[METHOD_COUNT + 1][OUTCOMES];
+	uint64_t told[METHOD_COUNT + 1][OUTCOMES];
+	char unknown[NAMES_MAX][NAME_SHOWN_BYTES];
+	size_t unknown_count;
+};
+
 static const struct method *find_method(struct roll_str name)
 {
 	for (size_t i = 0; i < METHOD_COUNT; i++) {
@@ -208,8 +211,6 @@ struct roll_methods *roll_methods_new(const struct roll_methods_conf *conf)
 			conf->metrics, "rollcall_server_call_seconds",
 			"Time from a whole request to its whole reply.", NULL, latency_bounds,
 			sizeof latency_bounds / sizeof *latency_bounds);
-		/* The most frequent series is found first. */
-		roll_metric_add(methods->calls, "lookup", outcome_names[ANSWERED], 0);
 	}
 	return methods;
 }
@@ -321,10 +322,25 @@ enum roll_status roll_methods_answer(struct roll_methods *methods, char *line, s
 		roll_reply_result(&methods->answer.reply, "false");
 		outcome = REFUSED;
 	}
-	roll_metric_add(methods->calls, method ? method->name : "unknown", outcome_names[outcome],
-			1);
+	methods->counts[method ? (size_t)(method - methods_table) : METHOD_COUNT][outcome]++;
 	roll_metric_observe(methods->seconds, NULL, seconds_now() - from);
 	return out->status;
+}
+
+void roll_methods_tell(struct roll_methods *methods)
+{
+	for (size_t i = 0; i <= METHOD_COUNT; i++) {
+		const char *name = i < METHOD_COUNT ? methods_table[i].name : "unknown";
+
+		for (size_t k = 0; k < OUTCOMES; k++) {
+			uint64_t more = methods->counts[i][k] - methods->told[i][k];
+
+			if (more)
+				roll_metric_add(methods->calls, name, outcome_names[k],
+						(double)more);
+			methods->told[i][k] += more;
+		}
+	}
 }
 
 enum roll_status roll_methods_ready(struct roll_methods *methods, struct roll_err *err)

@@ -32,6 +32,9 @@ void roll_methods_free(struct roll_methods *methods);
 enum roll_status roll_methods_answer(struct roll_methods *methods, char *line, size_t n,
 				     struct roll_buf *out) ROLL_MUST_CHECK;
 
+/* Bring the counters in metrics up to date, before they are printed. */
+void roll_methods_tell(struct roll_methods *methods);
+
 /* ROLL_OK if requests can be answered; else as roll_snap_begin, or ENOTREADY if too old. */
 enum roll_status roll_methods_ready(struct roll_methods *methods,
 				    struct roll_err *err) ROLL_MUST_CHECK;

@@ -126,6 +126,11 @@ static char *decode_escape(struct scanner *s, char *to)
 	return to;
 }
 
+static bool is_plain(char c)
+{
+	return (unsigned char)c >= 0x20 && c != '"' && c != '\\';
+}
+
 static struct roll_str read_string(struct scanner *s)
 {
 	char *from, *to;
@@ -133,13 +138,17 @@ static struct roll_str read_string(struct scanner *s)
 	expect(s, '"', "expected a string");
 	if (s->wrong)
 		return roll_str_n(NULL, 0);
-	from = to = s->p;
+	from = s->p;
+	/* Most strings have no escape: nothing is moved until the first. */
+	while (s->p < s->end && is_plain(*s->p))
+		s->p++;
+	to = s->p;
 	while (s->p < s->end && *s->p != '"') {
 		if (*s->p == '\\') {
 			to = decode_escape(s, to);
 			if (s->wrong)
 				return roll_str_n(NULL, 0);
-		} else if ((unsigned char)*s->p < 0x20) {
+		} else if (!is_plain(*s->p)) {
 			fail(s, "control character in a string");
 			return roll_str_n(NULL, 0);
 		} else {
