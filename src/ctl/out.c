@@ -2,6 +2,7 @@
 #include "ctl/out.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -21,9 +22,12 @@ enum roll_status roll_out_init(struct roll_out *out, FILE *file)
 
 static void flush(struct roll_out *out)
 {
-	if (out->buf.status != ROLL_OK ||
-	    (out->buf.n && fwrite(out->buf.p, 1, out->buf.n, out->file) != out->buf.n))
+	if (out->buf.status != ROLL_OK) {
 		out->has_failed = true;
+	} else if (out->buf.n && fwrite(out->buf.p, 1, out->buf.n, out->file) != out->buf.n) {
+		out->has_failed = true;
+		out->is_unread = out->is_unread || errno == EPIPE;
+	}
 	roll_buf_reset(&out->buf);
 }
 
@@ -38,9 +42,11 @@ enum roll_status roll_out_fini(struct roll_out *out)
 	assert(out->depth == 0);
 	flush(out);
 	roll_buf_fini(&out->buf);
-	if (fflush(out->file) != 0)
+	if (fflush(out->file) != 0) {
 		out->has_failed = true;
-	if (!out->has_failed)
+		out->is_unread = out->is_unread || errno == EPIPE;
+	}
+	if (!out->has_failed || out->is_unread)
 		return ROLL_OK;
 	fprintf(stderr, "rollcall: the output could not be written in full\n");
 	return ROLL_EIO;

@@ -18,6 +18,7 @@ struct roll_out {
 	FILE *file;
 	struct roll_buf buf;
 	bool has_failed; /* a write failed: told once, by roll_out_fini */
+	bool is_unread;	 /* the reader went away, as pagers do: no reason to complain */
 	unsigned depth;
 	char closing[ROLL_OUT_DEPTH];
 	bool has_member[ROLL_OUT_DEPTH];
