@@ -85,12 +85,16 @@ static enum roll_status sync_folder(const char *path, struct roll_err *err)
 	return status;
 }
 
+/* The link counts too: its folder may be gone, and readers know it by its name. */
 static uint64_t highest_folder(const char *dir)
 {
+	char current[ROLL_FOLDER_SIZE];
 	DIR *handle = opendir(dir);
 	struct dirent *entry;
 	uint64_t highest = 0;
 
+	if (!roll_dir_current(dir, current, NULL))
+		highest = roll_dir_folder_number(current);
 	while (handle && (entry = readdir(handle))) {
 		uint64_t number = roll_dir_folder_number(entry->d_name);
 

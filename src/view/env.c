@@ -191,6 +191,27 @@ static enum roll_status open_tables(struct roll_env *env, enum roll_env_mode mod
 	return status;
 }
 
+/* LMDB makes an environment of a file that is not there, or empty. */
+static enum roll_status check_file(const char *path, struct roll_err *err)
+{
+	char *data = roll_dir_path(path, "data.mdb");
+	enum roll_status status = ROLL_OK;
+	struct stat st;
+
+	if (!data)
+		return roll_err_set(err, ROLL_ENOMEM, path, "no memory");
+	if (stat(data, &st))
+		status = roll_err_errno(err,
+					errno == ENOENT || errno == ENOTDIR ? ROLL_ENOENT
+					: errno == EACCES		    ? ROLL_EDENIED
+									    : ROLL_EIO,
+					errno, data, "the view cannot be opened");
+	else if (st.st_size == 0)
+		status = roll_err_set(err, ROLL_ECORRUPT, path, "data.mdb is empty");
+	free(data);
+	return status;
+}
+
 enum roll_status roll_env_open(const char *path, enum roll_env_mode mode, size_t map_bytes,
 			       struct roll_env **out, struct roll_err *err)
 {
@@ -200,10 +221,13 @@ enum roll_status roll_env_open(const char *path, enum roll_env_mode mode, size_t
 		[ROLL_ENV_WRITE] = MDB_NOMETASYNC | MDB_NOTLS,
 		[ROLL_ENV_BUILD] = MDB_NOSYNC | MDB_NOTLS,
 	};
-	struct roll_env *env = calloc(1, sizeof *env);
-	enum roll_status status;
+	struct roll_env *env;
+	enum roll_status status = mode == ROLL_ENV_BUILD ? ROLL_OK : check_file(path, err);
 	int rc;
 
+	if (status)
+		return status;
+	env = calloc(1, sizeof *env);
 	if (!env)
 		return roll_err_set(err, ROLL_ENOMEM, path, "no memory");
 	rc = mdb_env_create(&env->mdb);
@@ -317,12 +341,8 @@ void roll_env_supersede_path(const char *path)
 	MDB_env *mdb = NULL;
 	MDB_txn *txn = NULL;
 	MDB_dbi meta;
-	struct stat st;
-	char data[4096];
-	int n = snprintf(data, sizeof data, "%s/data.mdb", path);
 
-	/* LMDB would make one. */
-	if (n < 0 || (size_t)n >= sizeof data || stat(data, &st) || st.st_size == 0)
+	if (check_file(path, NULL))
 		return;
 	if (mdb_env_create(&mdb))
 		return;

@@ -264,6 +264,9 @@ static enum roll_status begin(struct roll_view *view, bool *is_same, struct roll
 		if (!rc)
 			rc = renew(view);
 	}
+	/* Our slot was taken from us: whoever did that took us for dead. */
+	if (rc == MDB_BAD_RSLOT)
+		return roll_err_set(err, ROLL_ESTALE, view->dir, "%s", mdb_strerror(rc));
 	if (rc)
 		return roll_mdb_err(err, rc, view->dir, "the view cannot be read");
 	view->snap.at = (struct roll_at){view->txn, view->env->dbi};
@@ -297,16 +300,18 @@ enum roll_status roll_snap_begin(struct roll_view *view, bool complete_only, str
 		status = view->env ? ROLL_OK : open_view(view, err);
 		if (!status)
 			status = begin(view, &is_same, err);
-		if (status)
-			return status;
-		if (!view->head.is_superseded)
+		if (!status && view->head.is_superseded) {
+			mdb_txn_reset(view->txn);
+			status =
+				roll_err_set(err, ROLL_ESTALE, view->dir,
+					     "the view is superseded, but no newer one is current");
+		}
+		if (status != ROLL_ESTALE || view->is_borrowed || attempt == ATTEMPTS)
 			break;
-		mdb_txn_reset(view->txn);
-		if (view->is_borrowed || attempt == ATTEMPTS)
-			return roll_err_set(err, ROLL_ESTALE, view->dir,
-					    "the view is superseded, but no newer one is current");
 		drop_env(view);
 	}
+	if (status)
+		return status;
 	if (complete_only && view->head.complete_since_ms == 0) {
 		mdb_txn_reset(view->txn);
 		return roll_err_set(err, ROLL_ENOTREADY, view->dir, "the view was never complete");

@@ -284,18 +284,7 @@ static enum roll_status open_current(struct roll_writer *writer, bool *is_usable
 	path = roll_dir_path(writer->dir, writer->current_folder);
 	if (!path)
 		return roll_err_set(err, ROLL_ENOMEM, writer->dir, "no memory");
-	/* LMDB would make an empty environment where there is none. */
-	if (access(path, F_OK)) {
-		status = ROLL_ECORRUPT;
-	} else {
-		char *data = roll_dir_path(path, "data.mdb");
-
-		if (!data || access(data, F_OK))
-			status = data ? ROLL_ECORRUPT : ROLL_ENOMEM;
-		free(data);
-	}
-	if (!status)
-		status = roll_env_open(path, ROLL_ENV_WRITE, 0, &writer->current, err);
+	status = roll_env_open(path, ROLL_ENV_WRITE, 0, &writer->current, err);
 	free(path);
 	if (status)
 		return status == ROLL_ECORRUPT || status == ROLL_EVERSION || status == ROLL_ENOENT
