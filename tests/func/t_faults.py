@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 
+import dns.exception
 import dns.message
 
 sys.path.insert(0, os.path.join(os.environ["ROLL_SRCDIR"], "tests", "lib"))
@@ -36,7 +37,13 @@ def burst(port, count):
 
 
 def ok_again(pdns, what, deadline_s=10):
-    rt.wait_for(what, lambda: pdns.rcode("www.example.com") == "NOERROR", deadline_s)
+    """Questions that pdns drops because its queues are full are asked again."""
+    def asked():
+        try:
+            return pdns.ask("www.example.com", timeout_s=0.5).rcode() == 0
+        except dns.exception.Timeout:
+            return False
+    rt.wait_for(what, asked, deadline_s)
 
 
 def one_version(version, source):
@@ -168,9 +175,14 @@ def stale(version, source):
     """--max-stale: SERVFAIL once the source was last confirmed too long ago."""
     view = rt.View()
     view.sync_once(source)
-    server = rt.Server(view, "--max-stale", "1ms", wait=True)
-    backend = rt.Backend(server.socket_path)
-    tap.equal(backend.first.get("result"), False, "--max-stale passed: initialize is refused")
+    server = rt.Server(view, "--max-stale", "1s")
+    rt.wait_for("too old", lambda: rt.Backend(server.socket_path).first.get("result") is False)
+    pdns = rt.Pdns.remote(rt.pdns_versions()[0], server, extra=["zone-cache-refresh-interval=0"])
+    tap.equal(pdns.rcode("www.example.com"), "SERVFAIL", "--max-stale passed: SERVFAIL")
+    view.sync_once(source)
+    rt.wait_for("confirmed", lambda: pdns.rcode("www.example.com") == "NOERROR", 5)
+    tap.ok(True, "confirmed again: answers")
+    pdns.stop()
     server.stop()
     server = rt.Server(view, "--max-stale", "1h")
     tap.equal(rt.Backend(server.socket_path).first.get("result"), True, "--max-stale not passed")
@@ -183,7 +195,7 @@ def sockets(source):
     server = rt.Server(view, "--socket-mode", "0600")
     tap.equal(oct(os.stat(server.socket_path).st_mode & 0o777), "0o600", "--socket-mode")
     second = rt.run("rollcalld", "--view", view.dir, "--listen", server.socket_path, timeout_s=20)
-    tap.ok(second.returncode not in (0, 2) and "in use" in second.err,
+    tap.ok(second.returncode != 0 and "listens on it" in second.err,
            "a socket with a living server is not taken over", second.err)
     server.kill()
     again = rt.Server(view, socket_path=server.socket_path)
@@ -195,7 +207,7 @@ def sockets(source):
     tap.ok(other.returncode not in (0,) and os.path.isfile(plain),
            "a file that is no socket is left alone", other.err)
     long = rt.run("rollcalld", "--view", view.dir, "--listen", "/tmp/" + "x" * 120, timeout_s=20)
-    tap.ok(long.returncode == 2 and "107" in long.err, "a path too long is refused with the limit",
+    tap.ok(long.returncode != 0 and "107" in long.err, "a path too long is refused with the limit",
            long.err)
 
 

@@ -326,6 +326,13 @@ class PdnsVersion:
         self.text = re.search(r"Server ([0-9][^ ]*)", text).group(1)
         self.number = tuple(int(x) for x in re.findall(r"\d+", self.text)[:2])
 
+    def settings(self):
+        """Where an unpacked version has its backends."""
+        if not self.bindir:
+            return []
+        modules = glob.glob(os.path.join(os.path.dirname(self.bindir), "root/usr/lib/*/pdns"))
+        return ["module-dir=" + m for m in modules]
+
     def tool(self, name):
         if self.bindir:
             return os.path.join(self.bindir, name)
@@ -365,7 +372,7 @@ class Pdns(Process):
                                "socket-dir=" + self.dir, "daemon=no", "guardian=no",
                                "disable-syslog=yes", "log-timestamp=no", "write-pid=no",
                                "version-string=anonymous", "security-poll-suffix="] +
-                              list(settings)) + "\n")
+                              version.settings() + list(settings)) + "\n")
         super().__init__([version.tool("pdns_server"), "--config-dir=" + self.dir])
         if wait:
             wait_for("pdns_server answers", self.answers)
