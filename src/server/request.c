@@ -17,16 +17,22 @@ static void fail(struct scanner *s, const char *wrong)
 		s->wrong = wrong;
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static void skip_blanks(struct scanner *s)
 {
-	while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\r' || *s->p == '\n'))
+	while (s->p < s->end && is_blank(*s->p))
 		s->p++;
 }
 
 /* Step over c, with blanks before it, if it is next. */
 static bool take(struct scanner *s, char c)
 {
-	skip_blanks(s);
+	if (s->p < s->end && is_blank(*s->p))
+		skip_blanks(s);
 	if (s->wrong || s->p == s->end || *s->p != c)
 		return false;
 	s->p++;
@@ -131,6 +137,22 @@ static bool is_plain(char c)
 	return (unsigned char)c >= 0x20 && c != '"' && c != '\\';
 }
 
+/* The rest of a string that has an escape at s->p; what was before it stays where it is. */
+static char *decode_rest(struct scanner *s)
+{
+	char *to = s->p;
+
+	while (s->p < s->end && *s->p != '"' && !s->wrong) {
+		if (*s->p == '\\')
+			to = decode_escape(s, to);
+		else if (is_plain(*s->p))
+			*to++ = *s->p++;
+		else
+			fail(s, "control character in a string");
+	}
+	return to;
+}
+
 static struct roll_str read_string(struct scanner *s)
 {
 	char *from, *to;
@@ -138,23 +160,13 @@ static struct roll_str read_string(struct scanner *s)
 	expect(s, '"', "expected a string");
 	if (s->wrong)
 		return roll_str_n(NULL, 0);
-	from = s->p;
-	/* Most strings have no escape: nothing is moved until the first. */
-	while (s->p < s->end && is_plain(*s->p))
-		s->p++;
-	to = s->p;
-	while (s->p < s->end && *s->p != '"') {
-		if (*s->p == '\\') {
-			to = decode_escape(s, to);
-			if (s->wrong)
-				return roll_str_n(NULL, 0);
-		} else if (!is_plain(*s->p)) {
-			fail(s, "control character in a string");
-			return roll_str_n(NULL, 0);
-		} else {
-			*to++ = *s->p++;
-		}
-	}
+	from = to = s->p;
+	/* Most strings have no escape, and most of a request is strings. */
+	while (to < s->end && is_plain(*to))
+		to++;
+	s->p = to;
+	if (to < s->end && *to != '"')
+		to = decode_rest(s);
 	if (s->p == s->end)
 		fail(s, "string without end");
 	else

@@ -3,7 +3,8 @@
 
 Everything that is compared runs in the same minutes on the same machine, in alternating order, and
 what is printed is the median of the ratios of neighbours: absolute figures of a busy machine mean
-little. All loads end by themselves; all programs that were started are stopped.
+little. Beside queries per second stands the processor time that pdns_server and its backend took for a
+query, which others on the machine disturb less. All loads end by themselves; all programs that were started are stopped.
 """
 import atexit
 import json
@@ -22,8 +23,8 @@ import time
 import gen
 
 SIZES = [int(n) for n in os.environ.get("ROLL_BENCH_SIZES", "1000 1000000").split()]
-SECONDS = int(os.environ.get("ROLL_BENCH_SECONDS", "5"))
-PAIRS = int(os.environ.get("ROLL_BENCH_PAIRS", "5"))
+SECONDS = int(os.environ.get("ROLL_BENCH_SECONDS", "2"))
+PAIRS = int(os.environ.get("ROLL_BENCH_PAIRS", "9"))
 CHANGES = 50
 CONNECTIONS = 8
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -121,8 +122,8 @@ def is_served(path):
 class Pdns:
     """A pdns_server with the strict settings, in front of whatever `lines` launch."""
 
-    def __init__(self, name, lines):
-        self.name, self.port = name, free_port()
+    def __init__(self, name, lines, backend=None):
+        self.name, self.port, self.backend = name, free_port(), backend
         self.folder = os.path.join(top, "pdns-" + name)
         os.mkdir(self.folder)
         with open(CONF) as conf:
@@ -136,7 +137,7 @@ class Pdns:
             conf.write(text)
 
     def start(self):
-        start("pdns-" + self.name, "pdns_server", "--config-dir=" + self.folder)
+        self.proc = start("pdns-" + self.name, "pdns_server", "--config-dir=" + self.folder)
         wait_for("pdns_server (%s)" % self.name, self.answers)
 
     def answers(self):
@@ -150,7 +151,9 @@ class Pdns:
                 return False
 
     def load(self, questions, rcode):
-        """Queries per second; every answer must have come, with that rcode."""
+        """Queries per second, and microseconds of processor time for each. Every answer must have
+        come, with that rcode."""
+        began = self.cpu_seconds()
         out = subprocess.run(["dnsperf", "-s", "127.0.0.1", "-p", str(self.port), "-d", questions,
                               "-l", str(SECONDS), "-c", "6", "-T", "1", "-q", "30", "-t", "5"],
                              capture_output=True, text=True, check=True).stdout
@@ -159,7 +162,18 @@ class Pdns:
         if lost or not re.fullmatch(r"%s \d+ \(100.00%%\)" % rcode, codes):
             sys.exit("bench: %s: %d lost, answers: %s; see %s" %
                      (self.name, lost, codes, keep_logs()))
-        return float(re.search(r"Queries per second:\s+([\d.]+)", out).group(1))
+        count = int(re.search(r"Queries completed:\s+(\d+)", out).group(1))
+        return (float(re.search(r"Queries per second:\s+([\d.]+)", out).group(1)),
+                (self.cpu_seconds() - began) * 1e6 / count)
+
+    def cpu_seconds(self):
+        return sum(cpu_seconds(proc) for proc in (self.proc, self.backend) if proc)
+
+
+def cpu_seconds(proc):
+    with open("/proc/%d/stat" % proc.pid) as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def lmdb(data):
@@ -179,7 +193,7 @@ def lmdb(data):
 
 
 def compare(data, servers):
-    """Alternating loads; figures[name][kind] is the list of queries per second."""
+    """Alternating loads; figures[name][kind] lists queries per second and processor time."""
     figures = {pdns.name: {"hits": [], "misses": []} for pdns in servers}
     for kind, rcode in (("hits", "NOERROR"), ("misses", "NXDOMAIN")):
         for turn in range(PAIRS):
@@ -190,8 +204,19 @@ def compare(data, servers):
 
 
 def ratio(figures, name, kind):
+    """Of queries per second to the null backend's."""
     pairs = zip(figures[name][kind], figures["null"][kind])
-    return statistics.median(mine / null for mine, null in pairs)
+    return statistics.median(mine[0] / null[0] for mine, null in pairs)
+
+
+def cpu_ratio(figures, name, kind):
+    """Of processor time: the null backend's to this one's, so that less than 1 is worse as well."""
+    pairs = zip(figures[name][kind], figures["null"][kind])
+    return statistics.median(null[1] / mine[1] for mine, null in pairs)
+
+
+def middle(figures, name, kind, which):
+    return statistics.median(figure[which] for figure in figures[name][kind])
 
 
 def private_bytes(proc):
@@ -258,25 +283,27 @@ def measure(build, names):
 
     server = start("rollcalld", os.path.join(build, "src/rollcalld"), "--view", view, "--listen",
                    mine)
-    start("null", os.path.join(build, "tests/bench/null_backend"), null,
-          str(-(-names // gen.PER_ZONE)))
+    null_server = start("null", os.path.join(build, "tests/bench/null_backend"), null,
+                        str(-(-names // gen.PER_ZONE)))
     wait_for("rollcalld", lambda: is_served(mine))
     wait_for("null backend", lambda: is_served(null))
     servers = [Pdns(name, ["launch=remote", "remote-connection-string=unix:path=" + path,
-                           "remote-dnssec=no"])
-               for name, path in (("rollcall", mine), ("null", null))]
+                           "remote-dnssec=no"], backend)
+               for name, path, backend in (("rollcall", mine, server), ("null", null, null_server))]
     servers.append(lmdb(data))
     servers = [pdns for pdns in servers if pdns]
     for pdns in servers:
         pdns.start()
 
     figures = compare(data, servers)
-    print("%-10s %12s %12s %12s %12s" % ("backend", "hits/s", "of null", "NXDOMAIN/s", "of null"))
-    for pdns in servers:
-        print("%-10s %12.0f %12.3f %12.0f %12.3f" % (
-            pdns.name, statistics.median(figures[pdns.name]["hits"]),
-            ratio(figures, pdns.name, "hits"), statistics.median(figures[pdns.name]["misses"]),
-            ratio(figures, pdns.name, "misses")))
+    print("%-10s %-8s %10s %10s %14s %10s" %
+          ("backend", "answers", "queries/s", "of null", "CPU us/query", "of null"))
+    for kind in ("hits", "misses"):
+        for pdns in servers:
+            print("%-10s %-8s %10.0f %10.3f %14.1f %10.3f" % (
+                pdns.name, kind, middle(figures, pdns.name, kind, 0),
+                ratio(figures, pdns.name, kind), middle(figures, pdns.name, kind, 1),
+                cpu_ratio(figures, pdns.name, kind)))
 
     print("%-10s %12s %12s %12s  (%d connections)" % ("socket", "calls/s", "p50 us", "p99 us",
                                                      CONNECTIONS))
@@ -287,10 +314,9 @@ def measure(build, names):
 
     sync = start("sync", os.path.join(build, "src/rollcall-sync"), "--manifests", manifests,
                  "--view", view)
-    began = time.monotonic()
-    middle, worst = changes(names, manifests, mine, view, build)
+    usual, worst = changes(names, manifests, mine, view, build)
     print("one object's change at %d objects: %.2f ms median, %.2f ms worst of %d" %
-          (names, middle, worst, CHANGES))
+          (names, usual, worst, CHANGES))
     print("own memory: rollcalld %.1f MB, rollcall-sync %.1f MB" %
           (private_bytes(server) / 1e6, private_bytes(sync) / 1e6))
     stop_all()
@@ -299,7 +325,7 @@ def measure(build, names):
         if name.startswith(("pdns-", "own.lmdb")) and not name.endswith(".log"):
             path = os.path.join(top, name)
             shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-    return figures, middle
+    return figures, usual
 
 
 def main():
@@ -308,10 +334,11 @@ def main():
     if len(results) > 1:
         print("\n== %d names against %d ==" % (SIZES[-1], SIZES[0]))
         for kind in ("hits", "misses"):
-            small, large = (ratio(figures, "rollcall", kind) for figures, _ in
-                            (results[0], results[-1]))
-            print("rollcall %s, ratio to null: %.3f to %.3f" % (kind, small, large))
-        print("one object's change: %.2f ms to %.2f ms" % (results[0][1], results[-1][1]))
+            small, large = results[0][0], results[-1][0]
+            print("rollcall %s: ratio to null %.3f and %.3f, CPU us/query %.1f and %.1f" % (
+                kind, ratio(small, "rollcall", kind), ratio(large, "rollcall", kind),
+                middle(small, "rollcall", kind, 1), middle(large, "rollcall", kind, 1)))
+        print("one object's change: %.2f ms and %.2f ms" % (results[0][1], results[-1][1]))
 
 
 if __name__ == "__main__":
