@@ -206,6 +206,8 @@ def outages(cluster, site):
     # A revoked token, a role taken away: ignorance, which removes nothing.
     role = cluster.must("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall")
     cluster.must("DELETE", "/apis/rbac.authorization.k8s.io/v1/clusterroles/rollcall")
+    rt.wait_for("the role is gone", lambda: cluster.request(
+        "GET", kube.API + "/dnszones", token=cluster.tokens["agent"])[0] == 403)
     site.sync.kill()
     site.start_sync()
     rt.wait_for("sync was told 403", lambda: "403" in site.sync.log() or
