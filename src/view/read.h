@@ -165,8 +165,11 @@ typedef void (*roll_on_row_finding)(void *ctx, unsigned severity, unsigned reaso
 enum roll_status roll_row_findings(const struct roll_object_row *row,
 				   roll_on_row_finding on_finding, void *ctx) ROLL_MUST_CHECK;
 
-/* Integrity below the rows (verify): every table is walked and each value decoded; counts compared
- * with head. */
+/*
+ * Integrity below the rows (verify): every table is walked, each value decoded, indexes followed,
+ * claims decided again, counts compared with head. Damage is told through on_damage only; the
+ * status says whether the walk could be done.
+ */
 typedef void (*roll_on_damage)(void *ctx, const char *table, struct roll_str shown_key,
 			       const char *what);
 enum roll_status roll_snap_scrub(struct roll_snap *snap, roll_on_damage on_damage,
