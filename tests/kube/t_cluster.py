@@ -23,7 +23,8 @@ class Site:
         self.cluster = cluster
         self.options = options
         self.kubeconfig = kubeconfig or cluster.kubeconfig()
-        self.view = view or rt.View()
+        # In memory, as the shipped Deployment has it.
+        self.view = view or rt.View(os.path.join(rt.memory_dir("view"), "view"))
         self.sync = None
         self.start_sync()
         rt.wait_for("a complete view", lambda: self.sync_lives() and self.is_complete(), 300)
