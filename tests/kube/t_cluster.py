@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """rollcall against a real kube-apiserver, etcd and pdns_server: the promise, with a stopwatch, and
 everything that can die in between."""
+import glob
 import os
 import signal
 import sys
 import threading
 import time
+
+import yaml
 
 sys.path.insert(0, os.path.join(os.environ["ROLL_SRCDIR"], "tests", "lib"))
 import kube  # noqa: E402
@@ -234,6 +237,41 @@ def outages(cluster, site):
     site.verify("after the outages")
 
 
+def shipped_manifests(cluster):
+    """The server takes every manifest of pdns-conf/kubernetes (as a dry run: no controllers here)."""
+    where = {"Namespace": "/api/v1/namespaces",
+             "ServiceAccount": "/api/v1/namespaces/rollcall/serviceaccounts",
+             "Service": "/api/v1/namespaces/rollcall/services",
+             "Deployment": "/apis/apps/v1/namespaces/rollcall/deployments",
+             "PodDisruptionBudget": "/apis/policy/v1beta1/namespaces/rollcall/poddisruptionbudgets"}
+    cluster.must("POST", where["Namespace"], {"metadata": {"name": "rollcall"}})
+    bad, count = [], 0
+    for path in sorted(glob.glob(os.path.join(rt.SRCDIR, "pdns-conf/kubernetes/*.yaml"))):
+        with open(path) as f:
+            docs = list(yaml.safe_load_all(f))
+        for doc in docs:
+            if doc["kind"] not in where or doc["kind"] == "Namespace":
+                continue
+            # This server is older than what they are made for: no policy/v1 (1.21), no load balancer
+            # of two protocols (1.26), no native sidecars (1.29).
+            if doc["kind"] == "PodDisruptionBudget":
+                doc["apiVersion"] = "policy/v1beta1"
+            elif doc["kind"] == "Service":
+                doc["spec"]["type"] = "ClusterIP"
+                del doc["spec"]["externalTrafficPolicy"]
+            elif doc["kind"] == "Deployment":
+                pod = doc["spec"]["template"]["spec"]
+                for sidecar in pod.pop("initContainers"):
+                    tap.equal(sidecar.pop("restartPolicy"), "Always",
+                              sidecar["name"] + " is a native sidecar")
+                    pod["containers"].append(sidecar)
+            status, reply = cluster.request("POST", where[doc["kind"]] + "?dryRun=All", doc)
+            count += 1
+            if status != 201:
+                bad.append("%s: %s %s" % (path, status, reply))
+    tap.ok(not bad and count == 4, "the shipped manifests are taken by the server", "\n".join(bad))
+
+
 def crd_deleted(cluster, site):
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dnsrecordsets." \
            "dns.networking.miloapis.com"
@@ -307,6 +345,7 @@ def main():
         alias(cluster, versions[0], site)
         restarts(cluster, site)
         outages(cluster, site)
+        shipped_manifests(cluster)
         promise(cluster, site)
         crd_deleted(cluster, site)
     except AssertionError as e:
