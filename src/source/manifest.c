@@ -13,6 +13,12 @@
 
 #define PIECE_BYTES ((size_t)256 << 10)
 
+/* How many values a JSON text holds, near enough, told from its text alone. */
+struct nodes {
+	size_t count;
+	bool in_string, in_escape;
+};
+
 struct roll_manifest {
 	int fd;
 	struct stat stat;
@@ -23,6 +29,7 @@ struct roll_manifest {
 	size_t count;  /* of items or objects handed out */
 	struct roll_json_items *items;
 	char *piece;
+	struct nodes nodes; /* of the text since the last item */
 	/* For the call at hand. */
 	roll_manifest_on_object on_object;
 	void *ctx;
@@ -221,14 +228,43 @@ static enum roll_status read_yaml(struct roll_manifest *manifest)
 
 /* --- JSON --- */
 
+static void count_nodes(struct nodes *nodes, struct roll_str text)
+{
+	size_t i;
+
+	for (i = 0; i < text.n; i++) {
+		char c = text.p[i];
+
+		if (nodes->in_escape)
+			nodes->in_escape = false;
+		else if (c == '"')
+			nodes->in_string = !nodes->in_string;
+		else if (nodes->in_string)
+			nodes->in_escape = c == '\\';
+		else
+			nodes->count += c == ',' || c == '{' || c == '[';
+	}
+}
+
+static enum roll_status too_many(struct roll_manifest *manifest)
+{
+	return roll_err_set(manifest->err, ROLL_ELIMIT, NULL,
+			    "is too large: an object of more than %u values",
+			    ROLL_MANIFEST_JSON_NODES);
+}
+
 static enum roll_status on_item(void *ctx, struct roll_str text)
 {
 	struct roll_manifest *manifest = ctx;
+	struct nodes nodes = {0, false, false};
 	enum roll_status status;
 	json_t *item = NULL;
 	struct roll_err at;
 	char where[400];
 
+	count_nodes(&nodes, text);
+	if (nodes.count > ROLL_MANIFEST_JSON_NODES)
+		return too_many(manifest);
 	snprintf(where, sizeof where, "%s item %zu", manifest->shown, manifest->count);
 	status = roll_json_parse(text, &item, &at);
 	if (status)
@@ -256,6 +292,8 @@ static enum roll_status end_json(struct roll_manifest *manifest)
 
 static enum roll_status step_json(struct roll_manifest *manifest, bool *more)
 {
+	size_t before = manifest->count;
+	enum roll_status status;
 	struct roll_str piece;
 	ssize_t got;
 
@@ -274,7 +312,14 @@ static enum roll_status step_json(struct roll_manifest *manifest, bool *more)
 		return end_json(manifest);
 	piece = roll_str_n(manifest->piece, (size_t)got);
 	manifest->has_text = manifest->has_text || !is_blank(piece);
-	return roll_json_items_feed(manifest->items, piece, manifest->err);
+	status = roll_json_items_feed(manifest->items, piece, manifest->err);
+	/* What no item has taken is kept for the end. */
+	count_nodes(&manifest->nodes, piece);
+	if (manifest->count != before)
+		manifest->nodes.count = 0;
+	if (!status && manifest->nodes.count > ROLL_MANIFEST_JSON_NODES)
+		return too_many(manifest);
+	return status;
 }
 
 enum roll_status roll_manifest_step(struct roll_manifest *manifest,

@@ -13,7 +13,8 @@
  * more than one of them.
  */
 #define ROLL_MANIFEST_YAML_BYTES ((size_t)16 << 20)
-#define ROLL_MANIFEST_YAML_NODES 200000u /* of one document */
+#define ROLL_MANIFEST_YAML_NODES 200000u /* values in one document */
+#define ROLL_MANIFEST_JSON_NODES 200000u /* values in one item, or in all that is outside of items */
 #define ROLL_MANIFEST_ITEM_BYTES ((size_t)4 << 20)
 
 /* Is this the name of a manifest: .yaml, .yml or .json, not hidden? */

@@ -140,6 +140,9 @@ enum roll_status roll_engine_run(struct roll_engine *engine, roll_engine_fn fn, 
 	unsigned grown = 0;
 	bool is_ours; /* fn itself gave up; nothing is wrong with the view */
 
+	/* What stands behind a new view that could not be begun is not to be written to. */
+	if (engine->is_building && !roll_writer_is_rebuilding(engine->conf.writer))
+		return ROLL_EIO;
 	for (;;) {
 		is_ours = false;
 		status = roll_txn_begin(engine->conf.writer, &txn, &err);

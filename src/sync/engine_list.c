@@ -274,6 +274,34 @@ struct roll_guarded *roll_engine_guarded(struct roll_engine *engine,
 	return items;
 }
 
+/*
+ * A list of a folder that was given up has left some of it in the new view, and nothing of a
+ * manifest that cannot be read may stay: begin the view anew.
+ */
+static enum roll_status begin_anew(struct roll_engine *engine)
+{
+	struct roll_err err = {0};
+	char shown[256];
+	enum roll_status status;
+
+	status = roll_writer_rebuild(engine->conf.writer, &err);
+	if (status) {
+		roll_log(ROLL_ERROR, "rebuild-failed", "reason=\"%s\"",
+			 roll_str_show(roll_str_c(err.text), shown, sizeof shown));
+		return status;
+	}
+	memset(engine->objects, 0, sizeof engine->objects);
+	engine->faults = engine->warnings = 0;
+	engine->is_identity_new = true;
+	return ROLL_OK;
+}
+
+static bool is_anything_left(const struct roll_engine *engine)
+{
+	return engine->objects[0] || engine->objects[1] || engine->objects[2] ||
+	       !roll_writer_is_rebuilding(engine->conf.writer);
+}
+
 /* A part of a new view that nothing has been put into. */
 static bool is_direct(const struct roll_engine *engine, const struct roll_list_head *head)
 {
@@ -318,6 +346,12 @@ enum roll_status roll_engine_list_begin(void *ctx, const struct roll_list_head *
 		return ROLL_ECANCELED;
 	if (!roll_engine_guarded(engine, head))
 		return ROLL_ENOMEM;
+	if (engine->is_building && head->kind < 0 && is_anything_left(engine)) {
+		enum roll_status status = begin_anew(engine);
+
+		if (status)
+			return status;
+	}
 	list->head = *head;
 	list->is_open = true;
 	list->is_direct = is_direct(engine, head);

@@ -136,6 +136,14 @@ CASES = [
 ]
 
 
+def first(view, proc, want):
+    try:
+        rt.wait_for("first view", lambda: served(view) == want)
+    except AssertionError:
+        tap.note(proc.log() + view.rollcall("status").out)
+        raise
+
+
 def verify(view, name):
     done = view.rollcall("verify")
     tap.ok(done.returncode == 0, name + ": verify", done.out + done.err)
@@ -145,7 +153,7 @@ def watched(name, change, want):
     m, view = rt.Manifests(), rt.View()
     base(m)
     proc = view.sync(m)
-    rt.wait_for("first view", lambda: served(view) == {KEEP, WWW})
+    first(view, proc, {KEEP, WWW})
     change(m)
     # Something that is told in any case, and after the change.
     m.put("last.json", rt.a_set("last", "z2", "last", "192.0.2.99"))
