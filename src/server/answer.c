@@ -1,10 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/answer.h"
 
+#include "base/log.h"
 #include "dns/type.h"
 
 /* Asked for by type, but no type of ours: only whether the name exists matters (RFC 6895, 3.1). */
 #define TYPE_FOREIGN 65535
+
+#define QUIET_MS 10000
+
+void roll_answer_complain(struct roll_answer *answer, enum roll_complaint kind, const char *method,
+			  const char *reason)
+{
+	static const char *const events[] = {"initialize-refused", "call-failed", "bad-request"};
+	int64_t now_ms = roll_clock_monotonic_ms(answer->clock);
+	char shown[320];
+
+	if (now_ms < answer->quiet_until_ms[kind]) {
+		answer->unsaid[kind]++;
+		return;
+	}
+	roll_log(ROLL_WARN, events[kind], "method=%s reason=\"%s\" unsaid=%llu",
+		 method ? method : "none", roll_str_show(roll_str_c(reason), shown, sizeof shown),
+		 (unsigned long long)answer->unsaid[kind]);
+	answer->quiet_until_ms[kind] = now_ms + QUIET_MS;
+	answer->unsaid[kind] = 0;
+}
 
 enum roll_status roll_answer_snap(struct roll_answer *answer, struct roll_snap **out,
 				  struct roll_err *err)

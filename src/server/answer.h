@@ -12,6 +12,13 @@
  * row. They return ROLL_OK with a whole reply, or an error that the caller turns into a failure;
  * "nothing here" is said only when the view has proven it.
  */
+enum roll_complaint {
+	ROLL_COMPLAINT_REFUSED,
+	ROLL_COMPLAINT_FAILED,
+	ROLL_COMPLAINT_BAD,
+	ROLL_COMPLAINTS
+};
+
 struct roll_answer {
 	struct roll_view *view;
 	const struct roll_clock *clock;
@@ -19,8 +26,18 @@ struct roll_answer {
 	bool is_cacheable;    /* rows without scopeMask */
 	struct roll_reply reply;
 	/* Set by each answer. */
-	bool is_empty; /* the reply says that there is nothing */
+	bool is_empty; /* the reply says that there is nothing, or refuses */
+	/* When the next line of each kind may be logged, and how many were not since the last. */
+	int64_t quiet_until_ms[ROLL_COMPLAINTS];
+	uint64_t unsaid[ROLL_COMPLAINTS];
 };
+
+/*
+ * Log what went wrong, but each kind once in ten seconds: while the view is away every query fails.
+ * reason is escaped here; method may be NULL.
+ */
+void roll_answer_complain(struct roll_answer *answer, enum roll_complaint kind, const char *method,
+			  const char *reason);
 
 /*
  * A snapshot that may be answered from. ROLL_ENOTREADY: none is complete yet, or the source was

@@ -36,13 +36,11 @@ static enum roll_status answer_initialize(struct roll_answer *answer,
 {
 	struct roll_snap *snap = NULL;
 	struct roll_err why = {.text = ""};
-	char shown[sizeof why.text];
 
 	(void)request;
 	(void)err;
 	if (roll_answer_snap(answer, &snap, &why)) {
-		roll_log(ROLL_WARN, "initialize-refused", "reason=\"%s\"",
-			 roll_str_show(roll_str_c(why.text), shown, sizeof shown));
+		roll_answer_complain(answer, ROLL_COMPLAINT_REFUSED, "initialize", why.text);
 		answer->is_empty = true;
 		roll_reply_result(&answer->reply, "false");
 	} else {
@@ -117,7 +115,7 @@ struct method {
 	const char *name;
 	roll_answer_fn answer;
 	const char *result;
-	enum outcome outcome; /* of a constant result */
+	enum outcome outcome; /* of a constant result, or of one that says nothing */
 };
 
 #define WRITE(name)                          \
@@ -125,22 +123,22 @@ struct method {
 		name, NULL, "false", REFUSED \
 	}
 static const struct method methods_table[] = {
-	{"lookup", roll_answer_lookup, NULL, ANSWERED},
+	{"lookup", roll_answer_lookup, NULL, EMPTY},
 	{"getAllDomainMetadata", NULL, "{}", EMPTY},
-	{"initialize", answer_initialize, NULL, ANSWERED},
-	{"getAllDomains", roll_answer_domains, NULL, ANSWERED},
-	{"getDomainInfo", roll_answer_domain, NULL, ANSWERED},
-	{"list", roll_answer_list, NULL, ANSWERED},
-	{"APILookup", roll_answer_lookup, NULL, ANSWERED},
+	{"initialize", answer_initialize, NULL, REFUSED},
+	{"getAllDomains", roll_answer_domains, NULL, EMPTY},
+	{"getDomainInfo", roll_answer_domain, NULL, EMPTY},
+	{"list", roll_answer_list, NULL, EMPTY},
+	{"APILookup", roll_answer_lookup, NULL, EMPTY},
 	{"getDomainMetadata", NULL, "[]", EMPTY},
 	{"getDomainKeys", NULL, "[]", EMPTY},
 	{"getTSIGKey", NULL, "false", EMPTY},
 	{"getTSIGKeys", NULL, "[]", EMPTY},
 	{"getUpdatedMasters", NULL, "[]", EMPTY},
 	{"getUnfreshSlaveInfos", NULL, "[]", EMPTY},
-	{"setNotified", answer_set_notified, NULL, ANSWERED},
-	{"searchRecords", roll_answer_search, NULL, ANSWERED},
-	{"directBackendCmd", answer_command, NULL, ANSWERED},
+	{"setNotified", answer_set_notified, NULL, REFUSED},
+	{"searchRecords", roll_answer_search, NULL, EMPTY},
+	{"directBackendCmd", answer_command, NULL, REFUSED},
 	WRITE("setDomainMetadata"),
 	WRITE("addDomainKey"),
 	WRITE("removeDomainKey"),
@@ -254,12 +252,10 @@ static void fail_call(struct roll_methods *methods, const struct method *method,
 		      enum roll_status status, const struct roll_err *why)
 {
 	const char *reason = why->text[0] ? why->text : roll_status_text(status);
-	char shown[sizeof why->text];
 
 	if (status == ROLL_ELIMIT)
 		reason = "the reply would be larger than its ceiling";
-	roll_log(ROLL_WARN, "call-failed", "method=%s reason=\"%s\"", method->name,
-		 roll_str_show(roll_str_c(reason), shown, sizeof shown));
+	roll_answer_complain(&methods->answer, ROLL_COMPLAINT_FAILED, method->name, reason);
 	roll_reply_failure(&methods->answer.reply, reason);
 }
 
@@ -275,7 +271,7 @@ static enum outcome run_method(struct roll_methods *methods, const struct method
 		answer->is_empty = false;
 		status = method->answer(answer, request, &why);
 		if (!status)
-			return answer->is_empty ? EMPTY : ANSWERED;
+			return answer->is_empty ? method->outcome : ANSWERED;
 		fail_call(methods, method, status, &why);
 		return FAILED;
 	}
@@ -306,11 +302,11 @@ enum roll_status roll_methods_answer(struct roll_methods *methods, char *line, s
 	double from = seconds_now();
 
 	if (roll_request_parse(line, n, &request, &why)) {
-		roll_log(ROLL_WARN, "bad-request", "reason=\"%s\"", why.text);
+		roll_answer_complain(&methods->answer, ROLL_COMPLAINT_BAD, NULL, why.text);
 		return ROLL_EPROTO;
 	}
 	if (!request.method.n) {
-		roll_log(ROLL_WARN, "bad-request", "reason=\"no method\"");
+		roll_answer_complain(&methods->answer, ROLL_COMPLAINT_BAD, NULL, "no method");
 		return ROLL_EPROTO;
 	}
 	methods->answer.reply.out = out;

@@ -389,6 +389,26 @@ static void a_read_error_is_never_an_absence(void **state)
 	}
 }
 
+static void failures_are_told_once_in_ten_seconds(void **state)
+{
+	struct fixture *f = *state;
+
+	fake.begin_status = ROLL_ENOTREADY;
+	for (int i = 0; i < 100; i++) {
+		ask(f, METHOD("initialize", ""));
+		lookup(f, "www.example.org.", "ANY", 1);
+	}
+	assert_string_equal(f->log,
+			    "level=warn event=initialize-refused method=initialize reason=\"the "
+			    "view says \\x22not ready\\x22\" unsaid=0\n"
+			    "level=warn event=call-failed method=lookup reason=\"the view says "
+			    "\\x22not ready\\x22\" unsaid=0\n");
+	f->log[0] = '\0';
+	f->monotonic_ms = 10000;
+	lookup(f, "www.example.org.", "ANY", 1);
+	assert_non_null(strstr(f->log, " unsaid=99\n"));
+}
+
 static void initialize_is_refused_until_there_is_a_view(void **state)
 {
 	struct fixture *f = *state;
@@ -619,6 +639,7 @@ int main(void)
 		TEST(writes_are_refused_and_told_once),
 		TEST(unknown_methods_are_refused_and_told_once),
 		TEST(a_read_error_is_never_an_absence),
+		TEST(failures_are_told_once_in_ten_seconds),
 		TEST(initialize_is_refused_until_there_is_a_view),
 		TEST(a_view_that_is_too_old_fails),
 		TEST(no_zones_is_said_only_of_a_complete_view),
