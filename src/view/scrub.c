@@ -200,6 +200,38 @@ static enum roll_status scrub_id(struct scrub *scrub, struct roll_str value)
 	return told(status);
 }
 
+static enum roll_status scrub_dzone(struct scrub *scrub, struct roll_str value)
+{
+	struct roll_key key = roll_key_number(roll_key_u32(scrub->key));
+	struct roll_object_row object;
+	struct roll_dzone_row row;
+	struct roll_str ignored;
+	struct roll_walk walk;
+	enum roll_status status;
+
+	if (scrub->key.n != 4 || roll_dzone_row_decode(value, &row)) {
+		damage(scrub, "the row does not decode");
+		return ROLL_OK;
+	}
+	status = roll_at_get(&scrub->snap->at, ROLL_TABLE_GONE, &key, &ignored);
+	if (status != ROLL_ENOENT)
+		return status;
+	status = roll_snap_object(scrub->snap, ROLL_ROW_ZONE, row.object, &object);
+	if (status == ROLL_ENOENT || (!status && object.number != roll_key_u32(scrub->key)))
+		damage(scrub, "no DNSZone has this number, and it is not gone");
+	if (told(status) || row.name_count == 0)
+		return told(status);
+	/* Where there are some, they are counted when names are walked. */
+	status = roll_walk_begin(&walk, &scrub->snap->at, ROLL_TABLE_NAMES);
+	if (status)
+		return status;
+	status = roll_walk_seek(&walk, &key);
+	if (status == ROLL_ENOENT || (!status && !roll_str_has_prefix(walk.key, key.p, key.n)))
+		damage(scrub, "names are counted where there are none");
+	roll_walk_end(&walk);
+	return told(status);
+}
+
 static void close_number(struct scrub *scrub)
 {
 	if (scrub->has_dzone && scrub->dzone.name_count != scrub->name_count)
@@ -287,7 +319,6 @@ static enum roll_status scrub_names(struct scrub *scrub, struct roll_str value)
 
 static enum roll_status scrub_row(struct scrub *scrub, struct roll_str value)
 {
-	struct roll_dzone_row dzone;
 	struct roll_removal removal;
 	struct roll_str found;
 	struct roll_key key;
@@ -306,9 +337,7 @@ static enum roll_status scrub_row(struct scrub *scrub, struct roll_str value)
 	case ROLL_TABLE_IDS:
 		return scrub_id(scrub, value);
 	case ROLL_TABLE_DZONES:
-		if (scrub->key.n != 4 || roll_dzone_row_decode(value, &dzone))
-			damage(scrub, "the row does not decode");
-		return ROLL_OK;
+		return scrub_dzone(scrub, value);
 	case ROLL_TABLE_NAMES:
 		return scrub_names(scrub, value);
 	case ROLL_TABLE_GONE:

@@ -134,26 +134,47 @@ static enum roll_status load_head(struct roll_txn *txn)
 	return roll_head_decode(roll_buf_str(&txn->head_bytes), &txn->head);
 }
 
+/* LMDB's transaction on the view that is written, opened again or grown if that is needed. */
+static enum roll_status begin_mdb(struct roll_writer *writer, struct roll_env **env, MDB_txn **out,
+				  struct roll_err *err)
+{
+	enum roll_status status = ROLL_OK;
+	int rc;
+
+	/* There is none only after one could not be opened again. */
+	if (!writer->next && !writer->current)
+		status = roll_writer_reopen(writer, err);
+	if (status)
+		return status;
+	*env = writer->next ? writer->next : writer->current;
+	/* Ahead of need, so that EFULL is left to transactions of half the map. */
+	if (roll_env_is_crowded(*env) && !roll_view_is_reading(writer->view))
+		status = roll_writer_grow(writer, err);
+	if (status)
+		return status;
+	rc = mdb_txn_begin((*env)->mdb, NULL, 0, out);
+	if (rc == MDB_PANIC) {
+		status = roll_writer_reopen(writer, err);
+		if (status)
+			return status;
+		*env = writer->current;
+		rc = mdb_txn_begin((*env)->mdb, NULL, 0, out);
+	}
+	return rc ? roll_mdb_err(err, rc, writer->dir, "no transaction") : ROLL_OK;
+}
+
 enum roll_status roll_txn_begin(struct roll_writer *writer, struct roll_txn **out,
 				struct roll_err *err)
 {
-	struct roll_env *env = writer->next ? writer->next : writer->current;
 	struct roll_txn *txn = &writer->txn;
+	struct roll_env *env;
 	enum roll_status status;
-	int rc;
 
-	if (txn->is_open || !env)
-		return roll_err_set(err, ROLL_EBUSY, writer->dir, "%s",
-				    env ? "a transaction is open" : "there is no view to write");
-	/* Ahead of need, so that EFULL is left to transactions of half the map. */
-	if (roll_env_is_crowded(env) && !roll_view_is_reading(writer->view)) {
-		status = roll_writer_grow(writer, err);
-		if (status)
-			return status;
-	}
-	rc = mdb_txn_begin(env->mdb, NULL, 0, &txn->snap.at.txn);
-	if (rc)
-		return roll_mdb_err(err, rc, writer->dir, "no transaction");
+	if (txn->is_open)
+		return roll_err_set(err, ROLL_EBUSY, writer->dir, "a transaction is open");
+	status = begin_mdb(writer, &env, &txn->snap.at.txn, err);
+	if (status)
+		return status;
 	txn->snap.at.dbi = env->dbi;
 	txn->snap.head = &txn->head;
 	txn->snap.names = NULL;

@@ -309,6 +309,11 @@ struct roll_writer {
 	size_t prepared_room;
 };
 
+/* --- write.c --- */
+
+enum roll_status roll_writer_reopen(struct roll_writer *writer,
+				    struct roll_err *err) ROLL_MUST_CHECK;
+
 /* --- txn.c --- */
 
 /* The first error sticks. Returns status. */

@@ -376,11 +376,38 @@ enum roll_status roll_writer_grow(struct roll_writer *writer, struct roll_err *e
 		return roll_err_set(err, ROLL_EBUSY, writer->dir, "a transaction is open");
 	if (writer->next)
 		return roll_env_grow(writer->next, err);
+	if (!writer->current)
+		return roll_writer_reopen(writer, err);
 	/* The map moves, and nothing may be left that points into it. */
 	roll_view_attach(writer->view, NULL);
 	status = roll_env_grow(writer->current, err);
 	roll_view_attach(writer->view, writer->current);
 	return status;
+}
+
+/*
+ * After a root page could not be written LMDB trusts the environment no more (MDB_PANIC), though
+ * the file is sound: opened again, it has the state before.
+ */
+enum roll_status roll_writer_reopen(struct roll_writer *writer, struct roll_err *err)
+{
+	char *path;
+	enum roll_status status;
+
+	if (writer->next || roll_view_is_reading(writer->view))
+		return roll_err_set(err, ROLL_EIO, writer->dir, "the view must be opened again");
+	path = roll_dir_path(writer->dir, writer->current_folder);
+	if (!path)
+		return roll_err_set(err, ROLL_ENOMEM, writer->dir, "no memory");
+	roll_view_attach(writer->view, NULL);
+	roll_env_close(writer->current);
+	writer->current = NULL;
+	status = roll_env_open(path, ROLL_ENV_WRITE, 0, &writer->current, err);
+	free(path);
+	if (status)
+		return status == ROLL_ENOENT ? ROLL_ECORRUPT : status;
+	roll_view_attach(writer->view, writer->current);
+	return ROLL_OK;
 }
 
 void roll_writer_check_readers(struct roll_writer *writer)
