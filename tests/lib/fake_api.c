@@ -231,6 +231,25 @@ const json_t *fake_api_get(const struct fake_api *api, enum fake_kind kind, cons
 	return is_there(change) ? change->object : NULL;
 }
 
+uint64_t fake_api_absent_after(const struct fake_api *api, enum fake_kind kind, const char *ns,
+			       const char *name, uint64_t revision)
+{
+	char key[160];
+
+	make_key(key, sizeof key, ns, name);
+	for (size_t i = 0; i < api->change_count; i++) {
+		const struct change *change = &api->changes[i];
+
+		if (change->kind != kind || change->revision <= revision ||
+		    strcmp(change->key, key) != 0)
+			continue;
+		if (!is_there(change) || json_object_get(json_object_get(change->object, "metadata"),
+							 "deletionTimestamp"))
+			return change->revision;
+	}
+	return 0;
+}
+
 void fake_api_compact(struct fake_api *api)
 {
 	api->compacted = api->revision;
@@ -402,6 +421,12 @@ void fake_api_bookmark(struct fake_api *api)
 		send_bookmark(conn, horizon(api), false);
 		push(conn);
 	}
+}
+
+void fake_api_lose(struct fake_api *api)
+{
+	for (struct conn *conn = api->conns; conn; conn = conn->next)
+		conn->sent = horizon(api);
 }
 
 void fake_api_say(struct fake_api *api, const char *text, size_t n)

@@ -60,9 +60,15 @@ size_t fake_api_object_count(const struct fake_api *api);
 const json_t *fake_api_get(const struct fake_api *api, enum fake_kind kind, const char *ns,
 			   const char *name);
 
+/* When it was absent for the first time after this revision (terminating is absent); 0: never. */
+uint64_t fake_api_absent_after(const struct fake_api *api, enum fake_kind kind, const char *ns,
+			       const char *name, uint64_t revision);
+
 /* What was before now is forgotten: watches from there and lists on their way expire. */
 void fake_api_compact(struct fake_api *api);
 void fake_api_bookmark(struct fake_api *api);
+/* What open watches have not been told yet they never will be. */
+void fake_api_lose(struct fake_api *api);
 /* All watches end, as when their time is up. */
 void fake_api_end_watches(struct fake_api *api);
 /* All connections are cut, in the middle of whatever they are at. */
