@@ -38,7 +38,7 @@ void roll_engine_reject(struct roll_engine *engine, struct roll_str scope, struc
 			why = decoded->extra[i];
 	}
 	if (!where.n)
-		where = decoded->extra_count ? scope : decoded->object.name;
+		where = scope.n ? scope : decoded->object.name;
 	roll_log(ROLL_WARN, "object-rejected", "where=\"%s\" field=\"%s\" reason=\"%s\"",
 		 roll_str_show(where, at, sizeof at), roll_str_show(why.path, path, sizeof path),
 		 roll_str_show(why.text, text, sizeof text));
