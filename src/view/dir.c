@@ -52,6 +52,7 @@ enum roll_status roll_dir_current(const char *dir, char out[ROLL_FOLDER_SIZE], s
 	enum roll_status status = ROLL_OK;
 	ssize_t n;
 
+	memset(out, 0, ROLL_FOLDER_SIZE);
 	if (!path)
 		return roll_err_set(err, ROLL_ENOMEM, dir, "no memory");
 	n = readlink(path, out, ROLL_FOLDER_SIZE);

@@ -18,7 +18,7 @@ static enum roll_status load_old(struct roll_txn *txn, enum roll_row_kind kind, 
 				 struct roll_object_row *out)
 {
 	struct roll_key full = roll_key_object(kind, key);
-	struct roll_str bytes;
+	struct roll_str bytes = {NULL, 0};
 	enum roll_status status = roll_txn_get(txn, ROLL_TABLE_OBJECTS, &full, &bytes);
 
 	if (status)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -249,8 +250,10 @@ static enum roll_status begin(struct roll_view *view, bool *is_same, struct roll
 	struct roll_key key = roll_key_of("head");
 	enum roll_status status;
 	struct roll_str bytes;
-	int dead, rc = renew(view);
+	int dead, rc;
 
+	assert(view->env);
+	rc = renew(view);
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
 		if (rc == MDB_MAP_RESIZED) {
 			/* The map may move: nothing that was borrowed is good any more. */

@@ -103,8 +103,8 @@ static enum roll_status unstaged_of_scope(struct roll_txn *txn, enum roll_row_ki
 	if (status)
 		return status;
 	for (status = roll_walk_seek(&walk, &start); !status; status = roll_walk_next(&walk)) {
-		struct roll_str key = roll_str_n(walk.key.p + 9, walk.key.n - 9);
 		struct roll_object_row row;
+		struct roll_str key;
 
 		if (!roll_str_has_prefix(walk.key, start.p, start.n))
 			break;

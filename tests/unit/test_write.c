@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -97,8 +96,6 @@ static uint32_t serial_of(struct fixture *fx, const char *domain)
 	assert_int_equal(roll_snap_zone_at(fx->snap, &apex, &zone), ROLL_OK);
 	return zone->serial;
 }
-
-static bool answers(struct fixture *fx, const char *domain, const char *name_text);
 
 static enum roll_status count_row(void *ctx, const struct roll_row *row)
 {
