@@ -18,7 +18,7 @@ static enum roll_status load_old(struct roll_txn *txn, enum roll_row_kind kind, 
 				 struct roll_object_row *out)
 {
 	struct roll_key full = roll_key_object(kind, key);
-	struct roll_str bytes = {NULL, 0};
+	struct roll_str bytes;
 	enum roll_status status = roll_txn_get(txn, ROLL_TABLE_OBJECTS, &full, &bytes);
 
 	if (status)
@@ -40,6 +40,7 @@ static bool keep_row(struct roll_txn *txn, const struct roll_object_row *row,
 	struct roll_str all;
 	enum roll_status status;
 
+	*out = *row;
 	roll_buf_reset(&txn->row);
 	roll_buf_add_str(&txn->row, row->key);
 	roll_object_row_encode(row, &txn->row);
