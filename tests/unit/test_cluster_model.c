@@ -346,7 +346,8 @@ static void disturb(struct world *world)
 	static const char *const parts[] = {"limit=500", "watch=1", "continue=", "limit=1 ",
 					    "sendInitialEvents"};
 	static const char old[] =
-		"{\"type\":\"ADDED\",\"object\":{\"kind\":\"DNSRecordSet\",\"metadata\":"
+		"{\"type\":\"ADDED\",\"object\":{\"kind\":\"DNSRecordSet\",\"apiVersion\":"
+		"\"dns.networking.miloapis.com/v1alpha1\",\"metadata\":"
 		"{\"namespace\":\"default\",\"name\":\"r0\",\"uid\":\"u\",\"resourceVersion\":"
 		"\"101\"},\"spec\":{}}}\n";
 	struct fake_api_conf *conf = fake_api_conf(world->server);
