@@ -228,8 +228,9 @@ static enum roll_status on_object(void *ctx, json_t *object, struct roll_str whe
 
 	if (!tell->is_small)
 		return put(folder, object, where);
+	/* File names are bytes, and need not be UTF-8. */
 	if (json_array_append(tell->objects, object) ||
-	    json_array_append_new(tell->wheres, json_stringn(where.p, where.n)))
+	    json_array_append_new(tell->wheres, json_stringn_nocheck(where.p, where.n)))
 		return tell->sink_status = ROLL_ENOMEM;
 	return ROLL_OK;
 }

@@ -26,7 +26,7 @@ struct roll_manifest {
 	bool is_json;
 	bool was_stopped;
 	bool has_text; /* anything but blanks was read */
-	size_t count;  /* of items or objects handed out */
+	size_t item;   /* the next of a JSON file's items */
 	struct roll_json_items *items;
 	char *piece;
 	struct nodes nodes; /* of the text since the last item */
@@ -135,36 +135,42 @@ static bool has_changed(const struct roll_manifest *manifest)
 
 /* --- objects --- */
 
-static enum roll_status hand_out(struct roll_manifest *manifest, json_t *object, const char *where)
+static bool is_list(const json_t *object)
+{
+	struct roll_str kind = roll_json_str(object, "kind");
+
+	return ends_in(kind, "List") || roll_str_eq_c(kind, "List");
+}
+
+static enum roll_status hand_out_one(struct roll_manifest *manifest, json_t *object,
+				     const char *where)
 {
 	enum roll_status status = manifest->on_object(manifest->ctx, object, roll_str_c(where));
 
-	manifest->count++;
 	manifest->was_stopped = status != ROLL_OK;
 	return status;
 }
 
-/* A List (of any group and kind) has items where objects have a spec. */
-static json_t *items_of(const json_t *object)
+/*
+ * An object, or all in a List (of any group and kind), which has items where objects have a spec.
+ * An item may be a List again: as deep as the parsers let anything nest.
+ */
+static enum roll_status hand_out(struct roll_manifest *manifest, json_t *object, const char *where)
 {
-	struct roll_str kind = roll_json_str(object, "kind");
-
-	if (!ends_in(kind, "List") && !roll_str_eq_c(kind, "List"))
-		return NULL;
-	return roll_json_array(object, "items");
-}
-
-static enum roll_status hand_out_items(struct roll_manifest *manifest, json_t *items,
-				       const char *place)
-{
+	json_t *items = is_list(object) ? json_object_get(object, "items") : NULL;
 	enum roll_status status = ROLL_OK;
-	char where[400];
+	char place[400];
 	json_t *item;
 	size_t i;
 
+	if (!items)
+		return hand_out_one(manifest, object, where);
+	if (!json_is_array(items) && !json_is_null(items))
+		return roll_err_set(manifest->err, ROLL_EINVAL, NULL,
+				    "the items of a List are no list");
 	json_array_foreach (items, i, item) {
-		snprintf(where, sizeof where, "%s item %zu", place, i);
-		status = hand_out(manifest, item, where);
+		snprintf(place, sizeof place, "%s item %zu", where, i);
+		status = hand_out(manifest, item, place);
 		if (status)
 			break;
 	}
@@ -176,12 +182,19 @@ static enum roll_status hand_out_items(struct roll_manifest *manifest, json_t *i
 static enum roll_status on_document(void *ctx, json_t *document, size_t line)
 {
 	struct roll_manifest *manifest = ctx;
-	json_t *items = items_of(document);
 	char where[320];
 
 	snprintf(where, sizeof where, "%s:%zu", manifest->shown, line);
-	return items ? hand_out_items(manifest, items, where)
-		     : hand_out(manifest, document, where);
+	return hand_out(manifest, document, where);
+}
+
+/* Some editors begin a file with a byte order mark; it is no part of the text (RFC 8259, 8.1). */
+static struct roll_str without_mark(struct roll_str text)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	return roll_str_starts(text, mark) ? roll_str_n(text.p + strlen(mark), text.n - strlen(mark))
+					   : text;
 }
 
 static bool is_blank(struct roll_str text)
@@ -217,11 +230,12 @@ static enum roll_status read_yaml(struct roll_manifest *manifest)
 
 	roll_buf_init(&text, ROLL_MANIFEST_YAML_BYTES + 2 * PIECE_BYTES);
 	status = read_fully(manifest, &text);
-	if (!status && is_blank(roll_buf_str(&text)))
+	if (!status && is_blank(without_mark(roll_buf_str(&text))))
 		status = roll_err_set(manifest->err, ROLL_EINVAL, NULL, "is empty");
 	if (!status)
-		status = roll_yaml_read(roll_buf_str(&text), ROLL_MANIFEST_YAML_NODES, on_document,
-					manifest, manifest->err);
+		status = roll_yaml_read(without_mark(roll_buf_str(&text)),
+					ROLL_MANIFEST_YAML_NODES, on_document, manifest,
+					manifest->err);
 	roll_buf_fini(&text);
 	return status;
 }
@@ -265,11 +279,12 @@ static enum roll_status on_item(void *ctx, struct roll_str text)
 	count_nodes(&nodes, text);
 	if (nodes.count > ROLL_MANIFEST_JSON_NODES)
 		return too_many(manifest);
-	snprintf(where, sizeof where, "%s item %zu", manifest->shown, manifest->count);
+	snprintf(where, sizeof where, "%s item %zu", manifest->shown, manifest->item);
 	status = roll_json_parse(text, &item, &at);
 	if (status)
 		return roll_err_set(manifest->err, status, NULL, "item %zu: %s%s%s",
-				    manifest->count, at.where, at.where[0] ? ": " : "", at.text);
+				    manifest->item, at.where, at.where[0] ? ": " : "", at.text);
+	manifest->item++;
 	status = hand_out(manifest, item, where);
 	json_decref(item);
 	return status;
@@ -286,13 +301,16 @@ static enum roll_status end_json(struct roll_manifest *manifest)
 	status = roll_json_items_end(manifest->items, &skeleton, &had_items, manifest->err);
 	if (!status && !had_items)
 		status = hand_out(manifest, skeleton, manifest->shown);
+	else if (!status && !is_list(skeleton))
+		status = roll_err_set(manifest->err, ROLL_EINVAL, "items",
+				      "only a List has these; expected \"kind\": \"List\"");
 	json_decref(skeleton);
 	return status;
 }
 
 static enum roll_status step_json(struct roll_manifest *manifest, bool *more)
 {
-	size_t before = manifest->count;
+	size_t before = manifest->item;
 	enum roll_status status;
 	struct roll_str piece;
 	ssize_t got;
@@ -311,11 +329,13 @@ static enum roll_status step_json(struct roll_manifest *manifest, bool *more)
 	if (got == 0)
 		return end_json(manifest);
 	piece = roll_str_n(manifest->piece, (size_t)got);
+	if (!manifest->has_text)
+		piece = without_mark(piece);
 	manifest->has_text = manifest->has_text || !is_blank(piece);
 	status = roll_json_items_feed(manifest->items, piece, manifest->err);
 	/* What no item has taken is kept for the end. */
 	count_nodes(&manifest->nodes, piece);
-	if (manifest->count != before)
+	if (manifest->item != before)
 		manifest->nodes.count = 0;
 	if (!status && manifest->nodes.count > ROLL_MANIFEST_JSON_NODES)
 		return too_many(manifest);

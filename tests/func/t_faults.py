@@ -90,12 +90,7 @@ def one_version(version, source):
 
     # Sync absent, in whatever way: served as it was.
     sync = view.sync(source)
-    rt.wait_for("sync holds the lock", lambda: os.path.exists(os.path.join(view.dir,
-                                                                           "writer.lock")))
-    second = rt.run("rollcall-sync", "--manifests", source.dir, "--view", view.dir, "--once")
-    rt.wait_for("lock is held", lambda: rt.run(
-        "rollcall-sync", "--manifests", source.dir, "--view", view.dir, "--once"
-    ).returncode == 3)
+    rt.wait_for("sync holds the lock", lambda: "event=view-opened" in sync.log())
     second = rt.run("rollcall-sync", "--manifests", source.dir, "--view", view.dir, "--once")
     tap.ok(second.returncode == 3 and str(sync.pid) in second.err,
            v + ": a second writer is refused, and told by whom", second.err)

@@ -338,6 +338,7 @@ static void bookmarks_move_the_position(void **state)
 {
 	struct world *world = *state;
 	struct roll_buf text;
+	uint64_t revision = 0;
 	size_t lists;
 
 	put_some(world, 3);
@@ -350,7 +351,8 @@ static void bookmarks_move_the_position(void **state)
 	for_ms(world->loop, 50);
 	roll_buf_init(&text, 64);
 	assert_int_equal(fake_sink_position(world->sink, roll_str_c("dnszones"), &text), ROLL_OK);
-	assert_int_equal(strtoull(text.p, NULL, 10), fake_api_revision(world->server));
+	assert_int_equal(roll_str_u64(roll_buf_str(&text), UINT64_MAX, &revision), ROLL_OK);
+	assert_int_equal(revision, fake_api_revision(world->server));
 	roll_buf_fini(&text);
 	/* So what was before it may be forgotten. */
 	lists = fake_api_counts(world->server)->lists;
