@@ -366,7 +366,7 @@ static void on_accept_again(void *ctx)
 
 static uint16_t port_of(evutil_socket_t fd)
 {
-	struct sockaddr_storage name;
+	struct sockaddr_storage name = {0};
 	socklen_t n = sizeof name;
 
 	if (getsockname(fd, (struct sockaddr *)&name, &n))

@@ -47,9 +47,9 @@ struct svc_build {
 /* keyNNNNN without leading zeros (RFC 9460, 2.1), or a name; false if it is neither. */
 static bool parse_key(struct roll_str text, uint16_t *key)
 {
-	for (uint16_t i = 0; i < ROLL_SVC_KNOWN_COUNT; i++) {
+	for (int i = 0; i < ROLL_SVC_KNOWN_COUNT; i++) {
 		if (roll_str_eq_c(text, roll_svc_names[i])) {
-			*key = i;
+			*key = (uint16_t)i;
 			return true;
 		}
 	}
