@@ -1,0 +1,90 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: Apache-2.0
+"""Manifests of people who mean no good, or use odd tools: nothing is lost silently, and nothing but
+what is broken is lost at all."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import rolltest as rt
+from rolltest import tap
+
+
+def a(name, address="192.0.2.9"):
+    return rt.a_set(name, "z", name, address)
+
+
+def good():
+    m = rt.Manifests()
+    m.put("00.json", rt.zone_class(), rt.zone("z", "example.com"), a("www"))
+    return m
+
+
+def a_list(*items, **more):
+    return dict({"apiVersion": "v1", "kind": "List", "items": list(items)}, **more)
+
+
+def served(view):
+    return sorted(line.split(".")[0] for line in view.rollcall("dump").out.splitlines()
+                  if "\tIN\tA\t" in line)
+
+
+def names_of_files():
+    """A file's name is bytes; those that are not UTF-8 cost nothing."""
+    m, view = good(), rt.View()
+    odd = os.path.join(m.dir.encode(), b"\xff\xfe\x1b[31m\n.yaml")
+    with open(odd, "w") as f:
+        f.write(json.dumps(a("odd")) + "\n---\n5\n")
+    done = view.sync_once(m, None)
+    tap.equal(done.returncode, 1, "a file with an odd name is read")
+    tap.equal(served(view), ["odd", "www"], "and what is in it is served")
+    tap.ok("\\xff\\xfe\\x1b[31m\\x0a.yaml" in done.err and "\x1b" not in done.err,
+           "its name is shown in a form that does no harm", done.err)
+    tap.equal(view.rollcall("verify").returncode, 0, "verify agrees")
+
+
+def byte_order_marks():
+    m, view = good(), rt.View()
+    mark = b"\xef\xbb\xbf"
+    m.put_text("y.yaml", mark + b"apiVersion: " + rt.GROUP.encode() + b"\nkind: DNSRecordSet\n"
+               b"metadata: {name: yam, namespace: default}\nspec:\n  dnsZoneRef: {name: z}\n"
+               b"  recordType: A\n  records:\n  - name: yam\n    a: {content: 192.0.2.9}\n")
+    m.put_text("j.json", mark + json.dumps(a("j")).encode())
+    m.put_text("l.json", mark + json.dumps(a_list(a("l"))).encode())
+    done = view.sync_once(m, None)
+    tap.equal(served(view), ["j", "l", "www", "yam"], "a byte order mark is no part of the text")
+    m.put_text("l.json", mark)
+    m.put_text("y.yaml", mark)
+    done = view.sync_once(m, None)
+    tap.equal(done.err.count(": StaleFile: is empty"), 2, "a mark alone is an empty file")
+    tap.equal(served(view), ["j", "l", "www", "yam"], "and the last good content is kept")
+
+
+def lists():
+    m, view = good(), rt.View()
+    m.put("nested.json", a_list(a_list(a("n1"), a_list(a("n2"))), a("n3")))
+    m.put_text("nested.yaml", json.dumps(a_list(a_list(a("n4")), a_list())))
+    m.put_text("null.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": None}))
+    done = view.sync_once(m, None)
+    tap.equal(done.returncode, 0, "Lists in Lists are read")
+    tap.equal(served(view), ["n1", "n2", "n3", "n4", "www"], "all of what they hold")
+    for name, what, says in (
+            ("set.json", dict(a("s"), items=[]), "only a List has these"),
+            ("set2.json", dict(a("s"), items=[a("t")]), "only a List has these"),
+            ("map.json", {"kind": "List", "items": {}}, "the items of a List are no list"),
+            ("map.yaml", {"kind": "List", "items": {}}, "the items of a List are no list"),
+            ("word.yaml", a_list({"kind": "List", "items": "x"}), "the items of a List are")):
+        m.put_text(name, json.dumps(what))
+        done = view.sync_once(m, None)
+        m.delete(name)
+        tap.ok(done.returncode == 1 and name + ": StaleFile: " in done.err and says in done.err,
+               "%s: said, not passed over" % name, done.err)
+        tap.equal(served(view), ["n1", "n2", "n3", "n4", "www"], "and nothing else is lost")
+    tap.equal(view.rollcall("verify").returncode, 0, "verify agrees")
+
+
+names_of_files()
+byte_order_marks()
+lists()
+tap.done()
