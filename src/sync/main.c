@@ -13,18 +13,6 @@
 #define PURGE_WAIT_MS 10000 /* --once: until the control socket has been told */
 #define APPROVAL "approve"  /* in the view's directory: lets a list pass the brake, once */
 
-void roll_run_tell(const char *object, const char *field, const char *reason, const char *text)
-{
-	fprintf(stderr, "%s%s%s: %s: %s\n", object, object[0] && field[0] ? " " : "", field, reason,
-		text);
-}
-
-void roll_run_pump(struct roll_run *run)
-{
-	/* Nothing to do is no error. */
-	(void)event_base_loop(roll_loop_base(run->loop), EVLOOP_NONBLOCK);
-}
-
 /* --- callbacks of the engine --- */
 
 static void on_commit(void *ctx, const struct roll_changes *changes)
