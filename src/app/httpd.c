@@ -366,14 +366,16 @@ static void on_accept_again(void *ctx)
 
 static uint16_t port_of(evutil_socket_t fd)
 {
-	struct sockaddr_storage name = {0};
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} name = {0};
 	socklen_t n = sizeof name;
 
-	if (getsockname(fd, (struct sockaddr *)&name, &n))
+	if (getsockname(fd, &name.any, &n))
 		return 0;
-	if (name.ss_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)&name)->sin6_port);
-	return ntohs(((const struct sockaddr_in *)&name)->sin_port);
+	return ntohs(name.any.sa_family == AF_INET6 ? name.v6.sin6_port : name.v4.sin_port);
 }
 
 /* All addresses means both families through one socket; without IPv6, the other alone. */
