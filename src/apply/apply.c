@@ -10,9 +10,10 @@
 #include "model/translate.h"
 
 static_assert((int)ROLL_ROW_CLASS == (int)ROLL_KIND_CLASS &&
-	      (int)ROLL_ROW_ZONE == (int)ROLL_KIND_ZONE &&
-	      (int)ROLL_ROW_RECORDSET == (int)ROLL_KIND_RECORDSET &&
-	      (int)ROLL_ROW_KINDS == (int)ROLL_KIND_COUNT, "kinds of rows are kinds of objects");
+		      (int)ROLL_ROW_ZONE == (int)ROLL_KIND_ZONE &&
+		      (int)ROLL_ROW_RECORDSET == (int)ROLL_KIND_RECORDSET &&
+		      (int)ROLL_ROW_KINDS == (int)ROLL_KIND_COUNT,
+	      "kinds of rows are kinds of objects");
 
 /* The largest object has far fewer entries than would fill this. */
 #define ARENA_LIMIT_BYTES ((size_t)64 << 20)
@@ -172,8 +173,8 @@ static enum roll_status put_recordset(struct roll_apply *apply, struct roll_txn 
 		owned[i].owner = read.owned[i].owner;
 		owned[i].rrset = &read.owned[i].rrset;
 	}
-	row->record_count = read.record_count > UINT32_MAX ? UINT32_MAX
-							   : (uint32_t)read.record_count;
+	row->record_count =
+		read.record_count > UINT32_MAX ? UINT32_MAX : (uint32_t)read.record_count;
 	set_findings(&apply->found, row);
 	count_row(apply, row, 1);
 	roll_txn_put_recordset(txn, row, domain ? number : 0, owned, owned ? read.owned_count : 0);
@@ -456,8 +457,8 @@ static enum roll_status compare(struct roll_apply *apply, struct roll_txn *txn,
 	if (status || is_half)
 		return status;
 	*is_same = true;
-	*is_touched = !roll_str_eq(old->scope, scope) ||
-		      !roll_found_has_same_extras(&apply->found, old);
+	*is_touched =
+		!roll_str_eq(old->scope, scope) || !roll_found_has_same_extras(&apply->found, old);
 	return ROLL_OK;
 }
 

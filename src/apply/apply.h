@@ -65,8 +65,8 @@ enum roll_status roll_apply_extras(struct roll_apply *apply, struct roll_txn *tx
 				   size_t extra_count) ROLL_MUST_CHECK;
 
 /*
- * One more extra finding on a stored object; with is_only, it takes the place of those with the same
- * reason. ENOENT: no such object.
+ * One more extra finding on a stored object; with is_only, it takes the place of those with the
+ * same reason. ENOENT: no such object.
  */
 enum roll_status roll_apply_add_extra(struct roll_apply *apply, struct roll_txn *txn,
 				      enum roll_kind kind, struct roll_str key,

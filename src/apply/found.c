@@ -79,7 +79,7 @@ struct pick {
 	bool want_extra;
 	const struct roll_apply_extra *not_like; /* leave out those like it; or NULL */
 	bool is_any_text;			 /* the same reason is like it enough */
-	uint32_t faults, warnings; /* seen of the unwanted */
+	uint32_t faults, warnings;		 /* seen of the unwanted */
 };
 
 static void on_row_finding(void *ctx, unsigned severity, unsigned reason, struct roll_str path,
@@ -123,12 +123,11 @@ enum roll_status roll_found_add_others_of(struct roll_found *found,
 	return status;
 }
 
-enum roll_status roll_found_merge_extra(struct roll_found *found,
-					const struct roll_object_row *row,
+enum roll_status roll_found_merge_extra(struct roll_found *found, const struct roll_object_row *row,
 					const struct roll_apply_extra *extra, bool is_only)
 {
-	struct pick pick = {.found = found, .want_extra = true, .not_like = extra,
-			    .is_any_text = is_only};
+	struct pick pick = {
+		.found = found, .want_extra = true, .not_like = extra, .is_any_text = is_only};
 	enum roll_status status = roll_row_findings(row, on_row_finding, &pick);
 
 	if (!status)
@@ -143,8 +142,8 @@ void roll_found_restore(struct roll_found *found, struct roll_str bytes, uint32_
 	roll_buf_add_str(&found->bytes, bytes);
 	found->faults = faults;
 	found->warnings = warnings;
-	found->kept = faults + warnings < ROLL_FINDINGS_KEPT ? faults + warnings
-							     : ROLL_FINDINGS_KEPT;
+	found->kept =
+		faults + warnings < ROLL_FINDINGS_KEPT ? faults + warnings : ROLL_FINDINGS_KEPT;
 }
 
 bool roll_found_has_same_extras(const struct roll_found *found, const struct roll_object_row *row)

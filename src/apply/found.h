@@ -30,8 +30,7 @@ enum roll_status roll_found_add_extras_of(struct roll_found *found,
 enum roll_status roll_found_add_others_of(struct roll_found *found,
 					  const struct roll_object_row *row) ROLL_MUST_CHECK;
 /* The extra findings of a row and one more; is_only: instead of those with its reason. */
-enum roll_status roll_found_merge_extra(struct roll_found *found,
-					const struct roll_object_row *row,
+enum roll_status roll_found_merge_extra(struct roll_found *found, const struct roll_object_row *row,
 					const struct roll_apply_extra *extra,
 					bool is_only) ROLL_MUST_CHECK;
 /* Bytes and counts that were taken from here before. */

@@ -154,8 +154,8 @@ static enum roll_status read_file(struct check *check, const char *path)
 	check->files++;
 	check->err = (struct roll_err){0};
 	status = roll_manifest_read(path, on_object, check, &err);
-	if (status == ROLL_OK || check->err.code != ROLL_OK ||
-	    status == ROLL_ECANCELED || status == ROLL_ENOMEM)
+	if (status == ROLL_OK || check->err.code != ROLL_OK || status == ROLL_ECANCELED ||
+	    status == ROLL_ENOMEM)
 		return status;
 	/* Objects before the mistake were read and are judged too. */
 	roll_buf_reset(&check->key);
@@ -206,8 +206,7 @@ static enum roll_status read_folder(struct check *check, const char *path, unsig
 			status = ROLL_ENOMEM;
 		} else if (status == ROLL_OK && name[0] != '.') {
 			snprintf(below, size, "%s/%s", path, name);
-			if (stat(below, &st) == 0 &&
-			    (S_ISDIR(st.st_mode) || is_manifest(name)))
+			if (stat(below, &st) == 0 && (S_ISDIR(st.st_mode) || is_manifest(name)))
 				status = read_path(check, below, depth + 1);
 		}
 		free(below);
@@ -258,12 +257,15 @@ static void judge_waiting(struct check *check, const struct roll_object_row *row
 		return;
 	roll_str_show(row->zone, shown, sizeof shown);
 	if (roll_snap_object(check->snap, ROLL_ROW_ZONE, row->zone, &zone) == ROLL_OK)
-		snprintf(text, sizeof text, "names the DNSZone %s, which has no usable domain: "
+		snprintf(text, sizeof text,
+			 "names the DNSZone %s, which has no usable domain: "
 			 "nothing is served",
 			 shown);
 	else
-		snprintf(text, sizeof text, "names the DNSZone %s, which is not among these "
-			 "objects: nothing is served until it is there", shown);
+		snprintf(text, sizeof text,
+			 "names the DNSZone %s, which is not among these "
+			 "objects: nothing is served until it is there",
+			 shown);
 	tell(check, ROLL_WARNING, "Pending", roll_str_c("spec.dnsZoneRef.name"), roll_str_c(text));
 }
 
@@ -327,8 +329,10 @@ static enum roll_status judge_claims(void *ctx, const struct roll_name *owner,
 			status = turn_to(check, ROLL_ROW_RECORDSET, claims[i].object);
 			if (status != ROLL_OK)
 				return status;
-			snprintf(text, sizeof text, "%s is never answered from here: the deeper "
-				 "zone ", name);
+			snprintf(text, sizeof text,
+				 "%s is never answered from here: the deeper "
+				 "zone ",
+				 name);
 			roll_buf_reset(&check->key);
 			roll_buf_add_c(&check->key, text);
 			roll_buf_add_c(&check->key, deeper);
@@ -354,8 +358,10 @@ static enum roll_status judge_claims(void *ctx, const struct roll_name *owner,
 				 roll_ctl_type(claims[claim->by].rrset.type, by_type),
 				 roll_ctl_older(claims[claim->by].created_s, claim->created_s));
 		else
-			snprintf(text, sizeof text, "%s %s is not served: the zone's own SOA and NS "
-				 "stand at its apex", name, type);
+			snprintf(text, sizeof text,
+				 "%s %s is not served: the zone's own SOA and NS "
+				 "stand at its apex",
+				 name, type);
 		tell(check, ROLL_FAULT, roll_verdict_text(claim->verdict), roll_str_n("", 0),
 		     roll_str_c(text));
 	}
@@ -449,8 +455,10 @@ static void conclude(struct check *check)
 int roll_cmd_check(struct roll_ctl *ctl)
 {
 	struct check check = {.ctl = ctl};
-	struct roll_scratch_conf conf = {.controller = ctl->controller, .clock = ctl->clock,
-					 .on_duplicate = on_duplicate, .ctx = &check};
+	struct roll_scratch_conf conf = {.controller = ctl->controller,
+					 .clock = ctl->clock,
+					 .on_duplicate = on_duplicate,
+					 .ctx = &check};
 	enum roll_status status;
 	int code, i;
 

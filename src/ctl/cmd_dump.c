@@ -127,8 +127,10 @@ static int dump_one(struct dump *dump, const char *text)
 			roll_ctl_complain(ctl, "the zone %s is not served: %s", shown,
 					  roll_ctl_why(domain.state));
 		else if (status == ROLL_ENOENT)
-			roll_ctl_complain(ctl, "no DNSZone has the domain %s; `rollcall zones` "
-					  "lists those there are", shown);
+			roll_ctl_complain(ctl,
+					  "no DNSZone has the domain %s; `rollcall zones` "
+					  "lists those there are",
+					  shown);
 		if (status == ROLL_OK || status == ROLL_ENOENT)
 			return ROLL_EXIT_FINDINGS;
 	}

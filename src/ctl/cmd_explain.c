@@ -33,8 +33,8 @@ static bool has_type(const struct roll_explain *x, uint16_t type)
 /* An ALIAS serves addresses only through PowerDNS, and at a wildcard not even so. */
 static const char *alias_note(const struct roll_explain *x)
 {
-	bool asks_addresses = x->type == ROLL_TYPE_ANY || x->type == ROLL_TYPE_A ||
-			      x->type == ROLL_TYPE_AAAA;
+	bool asks_addresses =
+		x->type == ROLL_TYPE_ANY || x->type == ROLL_TYPE_A || x->type == ROLL_TYPE_AAAA;
 
 	if (!asks_addresses || !has_type(x, ROLL_TYPE_ALIAS))
 		return NULL;
@@ -80,7 +80,8 @@ static void print_headline(struct roll_ctl *ctl, const struct roll_explain *x)
 		break;
 	case ROLL_EXPLAIN_NODATA:
 		if (x->is_ent && !x->has_wildcard)
-			roll_out_text(out, ": no records, but names below it (NOERROR, empty answer)");
+			roll_out_text(out,
+				      ": no records, but names below it (NOERROR, empty answer)");
 		else if (x->has_wildcard) {
 			roll_out_text(out, ": the wildcard ");
 			roll_ctl_out_name(out, &x->source);
@@ -230,8 +231,8 @@ static void print_findings(struct roll_ctl *ctl, const struct roll_explain *x)
 		roll_out_label(out, label);
 		label = "";
 		roll_out_shown(out, finding->object);
-		roll_out_text(out, " %s %s: ",
-			      finding->severity == ROLL_FAULT ? "error" : "warning",
+		roll_out_text(out,
+			      " %s %s: ", finding->severity == ROLL_FAULT ? "error" : "warning",
 			      roll_reason_text(finding->reason));
 		roll_out_shown(out, finding->path);
 		roll_out_text(out, " ");
@@ -252,8 +253,8 @@ static void print_removals(struct roll_ctl *ctl, const struct roll_explain *x)
 		label = "";
 		roll_out_text(out, "%s ", roll_kind_text((enum roll_kind)item->removal.kind));
 		roll_out_shown(out, item->removal.key);
-		roll_out_text(out, " (%s): ",
-			      roll_ctl_since(ctl, item->removal.at_ms / 1000, since));
+		roll_out_text(out,
+			      " (%s): ", roll_ctl_since(ctl, item->removal.at_ms / 1000, since));
 		roll_out_shown(out, item->removal.evidence);
 		roll_out_text(out, "\n");
 	}
@@ -357,8 +358,7 @@ static void print_json(struct roll_ctl *ctl, const struct roll_explain *x)
 		roll_ctl_json_name(out, "domain", &in->name);
 		roll_out_str(out, "object", in->claim.object);
 		roll_out_c(out, "state", roll_zone_state_text(in->state));
-		roll_out_bool(out, "answers",
-			      x->has_zone && in->claim.number == x->zone.number);
+		roll_out_bool(out, "answers", x->has_zone && in->claim.number == x->zone.number);
 		roll_out_str(out, "class", in->claim.class_name);
 		roll_out_time(out, "created", in->claim.created_s);
 		roll_out_close(out);
@@ -376,8 +376,9 @@ static void print_json(struct roll_ctl *ctl, const struct roll_explain *x)
 			roll_out_str(out, "object", record->object);
 		else
 			roll_out_c(out, "object", NULL);
-		roll_out_bool(out, "answers", x->result == ROLL_EXPLAIN_ANSWER &&
-					      roll_explain_answers(x, record->type));
+		roll_out_bool(out, "answers",
+			      x->result == ROLL_EXPLAIN_ANSWER &&
+				      roll_explain_answers(x, record->type));
 		roll_out_close(out);
 	}
 	roll_out_close(out);
@@ -445,7 +446,8 @@ int roll_cmd_explain(struct roll_ctl *ctl)
 		else
 			print_text(ctl, &x);
 		code = x.result == ROLL_EXPLAIN_ANSWER || x.result == ROLL_EXPLAIN_REFERRAL
-			       ? ROLL_EXIT_OK : ROLL_EXIT_FINDINGS;
+			       ? ROLL_EXIT_OK
+			       : ROLL_EXIT_FINDINGS;
 	}
 	roll_explain_fini(&x);
 	roll_ctl_close(&view);

@@ -134,7 +134,7 @@ static void print_text(struct roll_ctl *ctl, const struct roll_head *head,
 			      roll_ctl_since(ctl, head->complete_since_ms / 1000, since));
 	else
 		roll_out_text(out, "NO: the source was never read to its end; every question is "
-			      "answered SERVFAIL\n");
+				   "answered SERVFAIL\n");
 	roll_out_label(out, "confirmed");
 	if (head->confirmed_ms)
 		roll_out_text(out, "%s ago\n", roll_age_print(ctl->now_s - confirmed_s, age));

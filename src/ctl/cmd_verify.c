@@ -5,9 +5,9 @@
  *
  * Every object row holds the whole spec. From these a second view is built, and the two are
  * compared table by table, each row of one being looked for in the other, so that memory does not
- * grow with the view. What is left to chance between the two (the numbers of DNSZones, ids and serials,
- * which depend on history) is mapped or left out. Rows under numbers that are gone wait to be
- * swept: they answer nothing and are counted only.
+ * grow with the view. What is left to chance between the two (the numbers of DNSZones, ids and
+ * serials, which depend on history) is mapped or left out. Rows under numbers that are gone wait to
+ * be swept: they answer nothing and are counted only.
  */
 
 #include <string.h>
@@ -35,7 +35,8 @@ struct verify {
 
 	/* While objects are put: */
 	enum roll_row_kind kind;
-	/* While names are walked: the number of the present row and what it is in the other view. */
+	/* While names are walked: the number of the present row and what it is in the other view.
+	 */
 	uint32_t number;
 	enum { NUMBER_KNOWN, NUMBER_GONE, NUMBER_STRAY } number_is;
 	bool has_number;
@@ -200,7 +201,8 @@ static enum roll_status compare_object(void *ctx, const struct roll_object_row *
 	zone = zone_of_number(v->real, row->number);
 	names = row->kind == ROLL_ROW_RECORDSET && !zone.n ? other.names : row->names;
 	if (!roll_str_eq(names, other.names))
-		report(v, "differs", "the names that it is said to claim are not those of its spec");
+		report(v, "differs",
+		       "the names that it is said to claim are not those of its spec");
 	if (row->kind == ROLL_ROW_RECORDSET &&
 	    !roll_str_eq(zone, zone_of_number(v->want, other.number)))
 		report(v, "differs", "its claims stand under another DNSZone");
@@ -555,14 +557,17 @@ static void conclude(struct verify *v)
 	roll_out_text(out, "%llu objects, %llu names: ", (unsigned long long)v->objects,
 		      (unsigned long long)v->names);
 	if (v->differences)
-		roll_out_text(out, "%llu differences; rollcall-sync builds a new view if the "
+		roll_out_text(out,
+			      "%llu differences; rollcall-sync builds a new view if the "
 			      "folder that `current` points to is removed while it is stopped\n",
 			      (unsigned long long)v->differences);
 	else
 		roll_out_text(out, "the view is what the objects mean\n");
 	if (v->sweep)
-		roll_out_text(out, "%llu rows of zones that are gone wait to be swept; they answer "
-			      "nothing\n", (unsigned long long)v->sweep);
+		roll_out_text(out,
+			      "%llu rows of zones that are gone wait to be swept; they answer "
+			      "nothing\n",
+			      (unsigned long long)v->sweep);
 }
 
 int roll_cmd_verify(struct roll_ctl *ctl)
@@ -595,8 +600,8 @@ int roll_cmd_verify(struct roll_ctl *ctl)
 	} else {
 		if (ctl->is_json)
 			roll_out_close(&ctl->out);
-		roll_ctl_complain(ctl, "it could not be verified: %s%s%s",
-				  roll_status_text(status), v.err.text[0] ? ": " : "", v.err.text);
+		roll_ctl_complain(ctl, "it could not be verified: %s%s%s", roll_status_text(status),
+				  v.err.text[0] ? ": " : "", v.err.text);
 		code = ROLL_EXIT_SOURCE;
 	}
 	if (ctl->is_json)

@@ -33,8 +33,7 @@ static void print_text(struct roll_ctl *ctl, const struct roll_removal *removal)
 	roll_out_text(out, ": ");
 	roll_out_shown(out, removal->evidence);
 	if (removal->revision)
-		roll_out_text(out, ", resourceVersion %llu",
-			      (unsigned long long)removal->revision);
+		roll_out_text(out, ", resourceVersion %llu", (unsigned long long)removal->revision);
 	roll_out_text(out, "\n");
 }
 
@@ -90,8 +89,10 @@ int roll_cmd_why_gone(struct roll_ctl *ctl)
 	} else if (search.found) {
 		code = ROLL_EXIT_OK;
 	} else {
-		roll_ctl_complain(ctl, "the last %u removals have nothing of this name; `rollcall "
-				  "explain` tells what the view knows of it", ROLL_REMOVALS_KEPT);
+		roll_ctl_complain(ctl,
+				  "the last %u removals have nothing of this name; `rollcall "
+				  "explain` tells what the view knows of it",
+				  ROLL_REMOVALS_KEPT);
 		code = ROLL_EXIT_FINDINGS;
 	}
 	roll_ctl_close(&view);

@@ -99,8 +99,8 @@ static enum roll_status on_domain(void *ctx, const struct roll_domain *domain)
 
 int roll_cmd_zones(struct roll_ctl *ctl)
 {
-	static const char *const titles[] = {"DOMAIN", "STATE", "SERIAL", "NAMES", "CLASS",
-					     "DNSZONE"};
+	static const char *const titles[] = {"DOMAIN", "STATE", "SERIAL",
+					     "NAMES",  "CLASS", "DNSZONE"};
 	struct listing listing = {.ctl = ctl};
 	struct roll_ctl_view view;
 	enum roll_status status;

@@ -38,24 +38,30 @@ static void explain_no_view(const struct roll_ctl *ctl, const struct roll_err *e
 	struct stat st;
 
 	if (stat(ctl->view_dir, &st) != 0) {
-		roll_ctl_complain(ctl, "%s: %s; --view must name the directory that rollcall-sync "
-				  "was given as --view", ctl->view_dir, strerror(errno));
+		roll_ctl_complain(ctl,
+				  "%s: %s; --view must name the directory that rollcall-sync "
+				  "was given as --view",
+				  ctl->view_dir, strerror(errno));
 		return;
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		roll_ctl_complain(ctl, "%s is not a directory; --view must name the directory that "
-				  "rollcall-sync was given as --view", ctl->view_dir);
+		roll_ctl_complain(ctl,
+				  "%s is not a directory; --view must name the directory that "
+				  "rollcall-sync was given as --view",
+				  ctl->view_dir);
 		return;
 	}
 	snprintf(current, sizeof current, "%s/current", ctl->view_dir);
 	if (lstat(current, &st) != 0 && errno == ENOENT) {
-		roll_ctl_complain(ctl, "there is no view in %s yet: rollcall-sync has not read its "
+		roll_ctl_complain(ctl,
+				  "there is no view in %s yet: rollcall-sync has not read its "
 				  "source to the end (is it running, with this --view?)",
 				  ctl->view_dir);
 		return;
 	}
 	if (err->code == ROLL_ENOTREADY) {
-		roll_ctl_complain(ctl, "the view in %s is not complete yet: rollcall-sync has not "
+		roll_ctl_complain(ctl,
+				  "the view in %s is not complete yet: rollcall-sync has not "
 				  "read its source to the end (see `rollcall status`)",
 				  ctl->view_dir);
 		return;

@@ -445,7 +445,7 @@ static enum roll_status check_wanting(struct roll_explain *x, const struct roll_
 		known = &dzone.domain;
 	else if (status != ROLL_ENOENT)
 		return status;
-	json_array_foreach(roll_json_array(spec, "records"), i, entry) {
+	json_array_foreach (roll_json_array(spec, "records"), i, entry) {
 		is_match = entry_matches(x, entry, known, &is_possible);
 		if (is_match)
 			break;

@@ -14,7 +14,7 @@
  */
 enum roll_explain_result {
 	ROLL_EXPLAIN_ANSWER,
-	ROLL_EXPLAIN_NODATA,   /* the name exists, the type does not */
+	ROLL_EXPLAIN_NODATA, /* the name exists, the type does not */
 	ROLL_EXPLAIN_NXDOMAIN,
 	ROLL_EXPLAIN_REFERRAL, /* at or below a delegation */
 	ROLL_EXPLAIN_REFUSED,  /* in no zone that is served */
@@ -45,12 +45,12 @@ struct roll_explain_claim {
 	int64_t created_s;
 	uint16_t type;
 	enum roll_verdict verdict;
-	struct roll_str by;	/* the object that serves instead; empty: the zone itself, or none */
-	uint16_t by_type;	/* 0: the zone itself, or none */
+	struct roll_str by; /* the object that serves instead; empty: the zone itself, or none */
+	uint16_t by_type;   /* 0: the zone itself, or none */
 	int64_t by_created_s;
 	/* The zone that answers; otherwise a DNSZone that does not serve, or a shallower one. */
 	bool is_in_zone;
-	struct roll_str zone;	/* the DNSZone */
+	struct roll_str zone; /* the DNSZone */
 	struct roll_name domain;
 	enum roll_zone_state state; /* of the DNSZone's claim; SERVED and not in_zone: shadowed */
 };
@@ -94,12 +94,12 @@ struct roll_explain {
 	struct roll_zone zone;
 	bool has_cut;
 	struct roll_name cut;
-	bool is_ent;	   /* nothing at the name, but names below */
-	bool has_wildcard; /* which answers for the name */
+	bool is_ent;		 /* nothing at the name, but names below */
+	bool has_wildcard;	 /* which answers for the name */
 	struct roll_name source; /* where the records are: the name, the wildcard, or the cut */
 
-	struct roll_explain_domain *domains, **domains_end;   /* deepest first */
-	struct roll_explain_record *records, **records_end;   /* of all types */
+	struct roll_explain_domain *domains, **domains_end; /* deepest first */
+	struct roll_explain_record *records, **records_end; /* of all types */
 	struct roll_explain_claim *claims, **claims_end;
 	struct roll_explain_wanting *wanting, **wanting_end;
 	size_t wanting_count;

@@ -27,14 +27,13 @@ static const struct {
 };
 #define VERB_COUNT (sizeof verbs / sizeof verbs[0])
 
-static const char synopsis[] =
-	"rollcall [--view DIR] [--json] status\n"
-	"rollcall [--view DIR] [--json] zones\n"
-	"rollcall [--view DIR] [--json] [--pdns] dump [ZONE]\n"
-	"rollcall [--view DIR] [--json] explain NAME [TYPE]\n"
-	"rollcall [--view DIR] [--json] verify\n"
-	"rollcall [--view DIR] [--json] why-gone NAME\n"
-	"rollcall [--json] [--controller-name NAME] check FILE...";
+static const char synopsis[] = "rollcall [--view DIR] [--json] status\n"
+			       "rollcall [--view DIR] [--json] zones\n"
+			       "rollcall [--view DIR] [--json] [--pdns] dump [ZONE]\n"
+			       "rollcall [--view DIR] [--json] explain NAME [TYPE]\n"
+			       "rollcall [--view DIR] [--json] verify\n"
+			       "rollcall [--view DIR] [--json] why-gone NAME\n"
+			       "rollcall [--json] [--controller-name NAME] check FILE...";
 
 static int refuse_verb(const char *verb)
 {
@@ -93,15 +92,25 @@ int main(int argc, char **argv)
 	bool is_json = false, for_pdns = false;
 	const char *view_dir = "/var/lib/rollcall/view", *controller = "powerdns";
 	const struct roll_option options[] = {
-		{.name = "view", .kind = ROLL_OPT_STRING, .value = &view_dir, .argument = "DIR",
+		{.name = "view",
+		 .kind = ROLL_OPT_STRING,
+		 .value = &view_dir,
+		 .argument = "DIR",
 		 .default_text = "/var/lib/rollcall/view",
 		 .help = "directory of the view, as given to rollcall-sync"},
-		{.name = "json", .kind = ROLL_OPT_FLAG, .value = &is_json,
+		{.name = "json",
+		 .kind = ROLL_OPT_FLAG,
+		 .value = &is_json,
 		 .help = "print JSON instead of text"},
-		{.name = "pdns", .kind = ROLL_OPT_FLAG, .value = &for_pdns,
+		{.name = "pdns",
+		 .kind = ROLL_OPT_FLAG,
+		 .value = &for_pdns,
 		 .help = "dump: write ALIAS as PowerDNS's own zone files have it"},
-		{.name = "controller-name", .kind = ROLL_OPT_STRING, .value = &controller,
-		 .argument = "NAME", .default_text = "powerdns",
+		{.name = "controller-name",
+		 .kind = ROLL_OPT_STRING,
+		 .value = &controller,
+		 .argument = "NAME",
+		 .default_text = "powerdns",
 		 .help = "check: zones whose class names another controller are not served"},
 		{0},
 	};

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define FLUSH_BYTES ((size_t)64 << 10)
-#define BUF_LIMIT ((size_t)4 << 20) /* one piece is at most one row: an rdata of 64 KiB, printed */
+#define BUF_LIMIT ((size_t)4 << 20) /* one piece is at most one row: an rdata of 64 KiB, printed \
+				     */
 #define SHOWN_MAX 1000
 #define TABLE_ROWS 1000
 #define TABLE_BYTES ((size_t)2 << 20)
@@ -214,7 +215,8 @@ static void print_rows(struct roll_table *table)
 			bool is_last = column + 1 == table->columns;
 
 			roll_buf_add_c(&table->out->buf, cell);
-			for (size_t n = strlen(cell); !is_last && n < table->widths[column] + 2; n++)
+			for (size_t n = strlen(cell); !is_last && n < table->widths[column] + 2;
+			     n++)
 				roll_buf_add_char(&table->out->buf, ' ');
 			cell += strlen(cell) + 1;
 		}

@@ -206,9 +206,9 @@ static enum roll_status put_some(struct roll_scratch *scratch, size_t *done, str
 	status = roll_apply_slices(scratch->apply, scratch->writer, &scratch->items[i].object,
 				   &number, err);
 	if (status == ROLL_OK)
-		roll_apply_use_number(
-			scratch->apply, roll_apply_key(scratch->apply, &scratch->items[i].object),
-			number);
+		roll_apply_use_number(scratch->apply,
+				      roll_apply_key(scratch->apply, &scratch->items[i].object),
+				      number);
 	return status;
 }
 

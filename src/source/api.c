@@ -27,7 +27,7 @@ struct roll_api_call {
 	struct roll_buf body;
 	char method[8];
 	char content_type[64];
-	struct roll_cred_wait *wait; /* first for credentials, */
+	struct roll_cred_wait *wait;	   /* first for credentials, */
 	struct roll_http_request *request; /* then for the answer */
 	bool is_good;
 	struct roll_buf status_text; /* of an answer that is not good */
@@ -114,7 +114,8 @@ static void on_done(void *ctx, const struct roll_http_result *http)
 			message = roll_str_cut(&message, '\n');
 		}
 		roll_str_show(message, shown, sizeof shown);
-		snprintf(text, sizeof text, "%d%s%s", http->http_status, shown[0] ? ": " : "", shown);
+		snprintf(text, sizeof text, "%d%s%s", http->http_status, shown[0] ? ": " : "",
+			 shown);
 		result.text = text;
 		if (!result.status)
 			result.status = http->http_status == 401 || http->http_status == 403

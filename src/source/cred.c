@@ -249,7 +249,8 @@ static enum roll_status take_given(struct roll_cred *cred, struct roll_str outpu
 	}
 	given = roll_json_object(credential, "status");
 	if (!roll_str_eq_c(roll_json_str(credential, "kind"), "ExecCredential") ||
-	    !roll_str_eq_c(roll_json_str(credential, "apiVersion"), cred->spec.plugin.api_version)) {
+	    !roll_str_eq_c(roll_json_str(credential, "apiVersion"),
+			   cred->spec.plugin.api_version)) {
 		roll_err_set(err, status, NULL, "it did not print an ExecCredential of %s",
 			     cred->spec.plugin.api_version);
 		goto out;

@@ -25,7 +25,7 @@ struct roll_cred_plugin {
 	char **args;   /* NULL at the end; without the command */
 	char **env;    /* "NAME=value", added to ours; NULL at the end */
 	char *api_version;
-	char *hint;    /* how to install it; may be NULL */
+	char *hint; /* how to install it; may be NULL */
 	bool wants_cluster;
 	json_t *config; /* for the plugin, as configured with the cluster; may be NULL */
 };
@@ -70,7 +70,8 @@ void roll_cred_free(struct roll_cred *cred);
 const char *roll_cred_server(const struct roll_cred *cred);
 
 /*
- * identity (NULL on error) is borrowed for the call. From the loop, never from within roll_cred_get.
+ * identity (NULL on error) is borrowed for the call. From the loop, never from within
+ * roll_cred_get.
  */
 typedef void (*roll_cred_on_identity)(void *ctx, const struct roll_http_identity *identity,
 				      const struct roll_err *err);

@@ -109,8 +109,8 @@ static void on_exit_event(evutil_socket_t fd, short what, void *ctx)
 		return;
 	exec->pid = 0;
 	if (WIFSIGNALED(how))
-		status = roll_err_set(&err, ROLL_EIO, NULL, "was ended by signal %d",
-				      WTERMSIG(how));
+		status =
+			roll_err_set(&err, ROLL_EIO, NULL, "was ended by signal %d", WTERMSIG(how));
 	else if (WEXITSTATUS(how))
 		status = roll_err_set(&err, ROLL_EIO, NULL, "exited with %d", WEXITSTATUS(how));
 	else if (take_output(exec) == ROLL_ELIMIT)
@@ -162,8 +162,8 @@ static enum roll_status spawn(struct roll_exec *exec, const struct roll_exec_spe
 	posix_spawnattr_destroy(&attributes);
 	if (failure) {
 		exec->pid = 0;
-		return roll_err_errno(err, failure == ENOMEM ? ROLL_ENOMEM : ROLL_EIO, failure, NULL,
-				      "cannot be started");
+		return roll_err_errno(err, failure == ENOMEM ? ROLL_ENOMEM : ROLL_EIO, failure,
+				      NULL, "cannot be started");
 	}
 	return ROLL_OK;
 }

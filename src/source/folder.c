@@ -10,15 +10,15 @@
 #include "base/log.h"
 #include "source/folder_state.h"
 
-#define SLICE_MS 20	    /* of reading, between turns of the loop */
-#define CONFIRM_MS 500	    /* until the second list, if the sink wants one */
-#define TICK_MS 2000	    /* polls and confirms */
-#define STALL_MS 1000	    /* created, never written to: nobody will close it */
+#define SLICE_MS 20    /* of reading, between turns of the loop */
+#define CONFIRM_MS 500 /* until the second list, if the sink wants one */
+#define TICK_MS 2000   /* polls and confirms */
+#define STALL_MS 1000  /* created, never written to: nobody will close it */
 #define BACKOFF_BASE_MS 200
 #define BACKOFF_CAP_MS 10000
-#define RESTARTS_MAX 50	    /* in a row, then with a pause */
+#define RESTARTS_MAX 50 /* in a row, then with a pause */
 #define ONCE_LISTS 3
-#define ONCE_WAIT_MS 100    /* for a file that is being written */
+#define ONCE_WAIT_MS 100 /* for a file that is being written */
 #define ONCE_WAITS 20
 
 int64_t roll_folder_now(void)
@@ -60,8 +60,8 @@ static void unreachable(struct roll_folder *folder)
 {
 	char why[400];
 
-	snprintf(why, sizeof why, "%s", folder->err.text[0] ? folder->err.text
-							    : "the folder cannot be read");
+	snprintf(why, sizeof why, "%s",
+		 folder->err.text[0] ? folder->err.text : "the folder cannot be read");
 	folder->sink->unreachable(folder->sink->ctx, why);
 }
 
@@ -133,7 +133,8 @@ static void list_ended(struct roll_folder *folder, enum roll_status status, bool
 		return;
 	case ROLL_EAGAIN: /* once more the same */
 		folder->must_list_all = folder->must_list_all || was_all;
-		roll_timer_set(folder->turn, CONFIRM_MS + (folder->restarts++ ? backoff(folder) : 0));
+		roll_timer_set(folder->turn,
+			       CONFIRM_MS + (folder->restarts++ ? backoff(folder) : 0));
 		return;
 	case ROLL_ECANCELED: /* on the way out */
 		return;
@@ -338,7 +339,7 @@ void roll_folder_free(struct roll_folder *folder)
 	roll_timer_free(folder->turn);
 	roll_timer_free(folder->tick);
 	roll_folder_unwatch(folder);
-	HASH_ITER(hh, folder->files, file, next)
+	HASH_ITER (hh, folder->files, file, next)
 		roll_folder_forget(folder, file);
 	for (i = 0; i < folder->unreadable_count; i++)
 		free((char *)folder->unreadable[i].p);

@@ -26,15 +26,15 @@ struct roll_folder_file_error {
  * dir must be a readable directory: EIO, ENOENT or EDENIED otherwise, nothing was told to the sink.
  * loop may be NULL if only roll_folder_list is called.
  */
-enum roll_status roll_folder_new(struct roll_loop *loop, const char *dir,
-				 struct roll_folder **out, struct roll_err *err) ROLL_MUST_CHECK;
+enum roll_status roll_folder_new(struct roll_loop *loop, const char *dir, struct roll_folder **out,
+				 struct roll_err *err) ROLL_MUST_CHECK;
 void roll_folder_free(struct roll_folder *folder);
 /* Before the first list. sink must live as long. */
 void roll_folder_set_sink(struct roll_folder *folder, const struct roll_sink *sink);
 /*
  * One complete list, now, without a loop (--once). EAGAIN: the sink wants a second one and the
- * folder did not look the same again, or a brake holds it. Other errors are the sink's, or mean that
- * the folder cannot be read.
+ * folder did not look the same again, or a brake holds it. Other errors are the sink's, or mean
+ * that the folder cannot be read.
  */
 enum roll_status roll_folder_list(struct roll_folder *folder, struct roll_err *err) ROLL_MUST_CHECK;
 /* List, then watch, from the loop. */

@@ -83,9 +83,9 @@ void roll_folder_set_error(struct roll_folder *folder, struct roll_file *file, c
 uint64_t roll_folder_look(const struct stat *stat)
 {
 	const uint64_t parts[] = {
-		(uint64_t)stat->st_dev,		  (uint64_t)stat->st_ino,
-		(uint64_t)stat->st_size,	  (uint64_t)stat->st_mtim.tv_sec,
-		(uint64_t)stat->st_mtim.tv_nsec,  (uint64_t)stat->st_ctim.tv_sec,
+		(uint64_t)stat->st_dev,		 (uint64_t)stat->st_ino,
+		(uint64_t)stat->st_size,	 (uint64_t)stat->st_mtim.tv_sec,
+		(uint64_t)stat->st_mtim.tv_nsec, (uint64_t)stat->st_ctim.tv_sec,
 		(uint64_t)stat->st_ctim.tv_nsec,
 	};
 
@@ -135,7 +135,8 @@ static bool is_settling(const struct roll_folder *folder, const struct stat *sta
 	if (!folder->is_polling || clock_gettime(CLOCK_REALTIME, &now))
 		return false;
 	return (now.tv_sec - stat->st_mtim.tv_sec) * 1000000000ll + now.tv_nsec -
-		       stat->st_mtim.tv_nsec < SETTLE_NS;
+		       stat->st_mtim.tv_nsec <
+	       SETTLE_NS;
 }
 
 static void see_file(struct walk *walk, const struct stat *stat, bool is_link)
@@ -233,7 +234,8 @@ static void see_entry(struct walk *walk, int dir_fd, const struct dirent *entry)
 	bool was_linked = walk->is_linked, is_link = entry->d_type == DT_LNK;
 	struct stat stat;
 
-	/* Names that begin with ".." are how Kubernetes swaps mounted volumes; hidden all the same. */
+	/* Names that begin with ".." are how Kubernetes swaps mounted volumes; hidden all the same.
+	 */
 	if (entry->d_name[0] == '.')
 		return;
 	if (entry->d_type == DT_REG && !roll_manifest_is_name(roll_str_c(entry->d_name)))
@@ -343,9 +345,8 @@ enum roll_status roll_folder_scan(struct roll_folder *folder, const char *prefix
 	if (status && !within.n)
 		return roll_err_set(err, ROLL_EIO, NULL, "the folder cannot be read");
 	/* What was not seen is gone, where it could have been seen. */
-	HASH_ITER(hh, folder->files, file, next) {
-		if (file->scan == folder->scan ||
-		    !has_prefix(file->path, file->path_n, within) ||
+	HASH_ITER (hh, folder->files, file, next) {
+		if (file->scan == folder->scan || !has_prefix(file->path, file->path_n, within) ||
 		    roll_folder_is_unreadable(folder, file))
 			continue;
 		if (!file->hold_until)
@@ -362,7 +363,7 @@ void roll_folder_check_links(struct roll_folder *folder)
 
 	if (!folder->has_links)
 		return;
-	HASH_ITER(hh, folder->files, file, next) {
+	HASH_ITER (hh, folder->files, file, next) {
 		if (!file->is_linked || !file->is_told)
 			continue;
 		if (fstatat(folder->root_fd, file->path, &stat, 0) == 0

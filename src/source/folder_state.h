@@ -24,9 +24,9 @@ struct roll_file {
 	uint64_t scan;	    /* the scan that last saw it */
 	bool is_told;	    /* the sink knows what it had, or that it could not be read */
 	bool is_dirty;
-	bool is_writing; /* created or modified, and not closed yet */
-	bool is_modified; /* while is_writing: bytes were seen to be written */
-	bool is_linked;	 /* reached through a symbolic link: its changes may not be told */
+	bool is_writing;    /* created or modified, and not closed yet */
+	bool is_modified;   /* while is_writing: bytes were seen to be written */
+	bool is_linked;	    /* reached through a symbolic link: its changes may not be told */
 	int64_t created_ms; /* monotonic: is_writing since */
 	size_t path_n;
 	char path[]; /* relative, NUL-terminated */
@@ -54,7 +54,7 @@ struct roll_move {
 struct roll_tell {
 	bool is_open;
 	bool is_all;
-	bool must_restart; /* what was put of a file has to be forgotten */
+	bool must_restart;	  /* what was put of a file has to be forgotten */
 	struct roll_file **files; /* sorted by path */
 	size_t count, next;
 	struct roll_str *scopes; /* of files */
@@ -80,7 +80,7 @@ struct roll_folder {
 	struct roll_file *files; /* by path */
 	struct roll_file **dirty;
 	size_t dirty_count, dirty_room;
-	struct roll_dir *dirs;	 /* by wd */
+	struct roll_dir *dirs; /* by wd */
 	uint64_t scan;
 	struct roll_str *unreadable; /* folders, "sub/"; heap, each of it too */
 	size_t unreadable_count;
@@ -103,8 +103,8 @@ struct roll_folder {
 	unsigned attempt;
 	uint64_t seed;
 	unsigned restarts;
-	struct roll_timer *turn;  /* the next slice of work, or another attempt */
-	struct roll_timer *tick;  /* polls, confirms */
+	struct roll_timer *turn; /* the next slice of work, or another attempt */
+	struct roll_timer *tick; /* polls, confirms */
 	struct roll_err err;
 };
 
@@ -123,8 +123,8 @@ void roll_folder_set_error(struct roll_folder *folder, struct roll_file *file, c
 /* Hash of what a file looks like from outside; never 0. */
 uint64_t roll_folder_look(const struct stat *stat);
 /*
- * Look at everything below prefix ("" or "sub/"): files that look different are dirty, those gone as
- * well. An error means that the root cannot be read.
+ * Look at everything below prefix ("" or "sub/"): files that look different are dirty, those gone
+ * as well. An error means that the root cannot be read.
  */
 enum roll_status roll_folder_scan(struct roll_folder *folder, const char *prefix,
 				  struct roll_err *err) ROLL_MUST_CHECK;

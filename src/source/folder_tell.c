@@ -8,8 +8,8 @@
 
 /*
  * Files up to this size are told only when they were read to their end: a fault at the end of one
- * leaves no half of it. Larger ones are told while they are read, and if one proves to be broken the
- * list begins anew, without it.
+ * leaves no half of it. Larger ones are told while they are read, and if one proves to be broken
+ * the list begins anew, without it.
  */
 #define SMALL_BYTES ((off_t)512 << 10)
 
@@ -102,8 +102,8 @@ static bool is_there(const struct roll_folder *folder, const struct roll_file *f
 	struct stat now;
 
 	/* Only this proves that it is gone; what stands in its place may be anything. */
-	return fstatat(folder->root_fd, file->path, &now, 0) == 0 || (errno != ENOENT &&
-								     errno != ENOTDIR);
+	return fstatat(folder->root_fd, file->path, &now, 0) == 0 ||
+	       (errno != ENOENT && errno != ENOTDIR);
 }
 
 static struct roll_str *scopes_of(struct roll_file **files, size_t count)
@@ -216,8 +216,7 @@ static enum roll_status put(struct roll_folder *folder, json_t *object, struct r
 
 	tell->put_count++;
 	tell->sink_status = folder->sink->list_put(
-		folder->sink->ctx, object, roll_str_n(tell->file->path, tell->file->path_n),
-		where);
+		folder->sink->ctx, object, roll_str_n(tell->file->path, tell->file->path_n), where);
 	return tell->sink_status;
 }
 
@@ -255,8 +254,8 @@ static enum roll_status keep(struct roll_folder *folder, struct roll_file *file)
 	struct roll_str reason = roll_str_c(file->error ? file->error : "cannot be read");
 
 	file->is_told = true;
-	return folder->sink->list_keep(folder->sink->ctx,
-				       roll_str_n(file->path, file->path_n), reason);
+	return folder->sink->list_keep(folder->sink->ctx, roll_str_n(file->path, file->path_n),
+				       reason);
 }
 
 /* The file is of no use as it is. */

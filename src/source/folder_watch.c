@@ -19,8 +19,8 @@
 #define PAIR_MS 10
 #define BACKUP_MS 100
 
-#define WATCHED                                                                                    \
-	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE |         \
+#define WATCHED                                                                             \
+	(IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | \
 	 IN_DELETE_SELF | IN_MOVE_SELF | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK)
 
 /* --- watches --- */
@@ -99,7 +99,7 @@ void roll_folder_drop_watches(struct roll_folder *folder, const char *prefix)
 	size_t n = strlen(prefix);
 	struct roll_dir *dir, *next;
 
-	HASH_ITER(hh, folder->dirs, dir, next) {
+	HASH_ITER (hh, folder->dirs, dir, next) {
 		if (dir->scan == folder->scan || dir->path_n < n ||
 		    memcmp(dir->path, prefix, n) != 0)
 			continue;
@@ -305,7 +305,7 @@ void roll_folder_unwatch(struct roll_folder *folder)
 	struct roll_dir *dir, *next;
 	size_t i;
 
-	HASH_ITER(hh, folder->dirs, dir, next)
+	HASH_ITER (hh, folder->dirs, dir, next)
 		drop_dir(folder, dir);
 	if (folder->inotify_fd >= 0)
 		close(folder->inotify_fd);

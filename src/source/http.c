@@ -170,7 +170,8 @@ static void collect(struct roll_http *http)
 		request->code = message->data.result;
 		request->is_finished = true;
 	}
-	/* Callbacks may add requests behind the last and mark any as closing; none is freed here. */
+	/* Callbacks may add requests behind the last and mark any as closing; none is freed here.
+	 */
 	for (struct roll_http_request *r = http->first; r; r = r->next) {
 		struct roll_http_result result = {ROLL_OK, 0, -1, ""};
 		char shown[CURL_ERROR_SIZE];
@@ -236,7 +237,8 @@ static void act(struct roll_http *http, curl_socket_t fd, int what)
 
 static void on_socket_event(evutil_socket_t fd, short what, void *ctx)
 {
-	act(ctx, fd, (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0));
+	act(ctx, fd,
+	    (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
 static void on_timer_event(evutil_socket_t fd, short what, void *ctx)
@@ -285,7 +287,8 @@ static int on_curl_timer(CURLM *multi, long delay_ms, void *ctx)
 	return 0;
 }
 
-/* libcurl may not be given or robbed of a request while it is at work; so all of it happens here. */
+/* libcurl may not be given or robbed of a request while it is at work; so all of it happens here.
+ */
 static void on_kick(evutil_socket_t fd, short what, void *ctx)
 {
 	struct roll_http_request *request, *next;
@@ -376,8 +379,7 @@ static bool set_pem(struct roll_http_request *request, size_t at, CURLoption opt
 
 	roll_buf_add_str(copy, text);
 	blob = (struct curl_blob){copy->p, copy->n, CURL_BLOB_NOCOPY};
-	return !copy->status &&
-	       (text.n == 0 || !curl_easy_setopt(request->easy, option, &blob));
+	return !copy->status && (text.n == 0 || !curl_easy_setopt(request->easy, option, &blob));
 }
 
 static bool set_identity(struct roll_http_request *request,

@@ -23,13 +23,13 @@ struct roll_http_request;
 
 /* Everything in PEM; empty: none. Copied. */
 struct roll_http_identity {
-	struct roll_str ca;	/* empty: the system's authorities */
-	struct roll_str cert;	/* of the client */
+	struct roll_str ca;   /* empty: the system's authorities */
+	struct roll_str cert; /* of the client */
 	struct roll_str key;
-	struct roll_str token;	/* bearer */
+	struct roll_str token;	 /* bearer */
 	const char *server_name; /* asked for and verified instead of the URL's host; NULL: none */
-	const char *proxy;	/* URL; NULL: as the environment says */
-	bool is_insecure;	/* server not verified: only if its owner asked for that */
+	const char *proxy;	 /* URL; NULL: as the environment says */
+	bool is_insecure;	 /* server not verified: only if its owner asked for that */
 };
 
 struct roll_http_result {
@@ -53,7 +53,8 @@ struct roll_http_spec {
 
 	/* The final answer's head. */
 	void (*on_head)(void *ctx, int http_status);
-	/* A piece of the body, borrowed. An error ends the request: on_done gets it as its status. */
+	/* A piece of the body, borrowed. An error ends the request: on_done gets it as its status.
+	 */
 	enum roll_status (*on_body)(void *ctx, struct roll_str piece);
 	/* All that had arrived was handed to on_body; more is not there yet. May be NULL. */
 	void (*on_settled)(void *ctx);

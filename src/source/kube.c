@@ -18,7 +18,8 @@ const struct roll_kube_pace roll_kube_pace_default = {
 	.open_ms = 30000,
 	.healthy_ms = 10000,
 	.watch_ms = 300000,
-	/* A server sends a bookmark every minute, if it sends any; one that is due is waited for. */
+	/* A server sends a bookmark every minute, if it sends any; one that is due is waited for.
+	 */
 	.silence_ms = 65000,
 	.probe_ms = 10000,
 	.grace_ms = 5000,
@@ -287,7 +288,8 @@ static enum roll_status make_streams(struct roll_kube *kube, struct roll_err *er
 		return roll_err_set(err, ROLL_ENOMEM, NULL, "no memory for the source");
 	/* Classes first, then zones: what later lists refer to is there already. */
 	for (int kind = 0; kind < ROLL_STREAM_KINDS; kind++) {
-		bool is_limited = kube->conf.namespace_count && !roll_stream_is_cluster_scoped(kind);
+		bool is_limited =
+			kube->conf.namespace_count && !roll_stream_is_cluster_scoped(kind);
 
 		for (size_t i = 0; i < (is_limited ? places : 1); i++) {
 			struct roll_stream *stream;
@@ -295,7 +297,8 @@ static enum roll_status make_streams(struct roll_kube *kube, struct roll_err *er
 			stream = roll_stream_new(&kube->env, kind,
 						 is_limited ? kube->conf.namespaces[i] : NULL);
 			if (!stream)
-				return roll_err_set(err, ROLL_ENOMEM, NULL, "no memory for the source");
+				return roll_err_set(err, ROLL_ENOMEM, NULL,
+						    "no memory for the source");
 			kube->streams[kube->stream_count++] = stream;
 		}
 	}
@@ -313,7 +316,8 @@ enum roll_status roll_kube_new(const struct roll_kube_conf *conf, struct roll_ku
 		char shown[80];
 
 		if (!is_namespace(conf->namespaces[i]))
-			return roll_err_set(err, ROLL_EINVAL, "namespace", "\"%s\" is no name of one",
+			return roll_err_set(err, ROLL_EINVAL, "namespace",
+					    "\"%s\" is no name of one",
 					    roll_str_show(roll_str_c(conf->namespaces[i]), shown,
 							  sizeof shown));
 		for (size_t j = 0; j < i; j++) {
@@ -337,14 +341,14 @@ enum roll_status roll_kube_new(const struct roll_kube_conf *conf, struct roll_ku
 	kube->env.ctx = kube;
 	if (conf->metrics) {
 		kube->env.lists = roll_metric_counter(conf->metrics, "rollcall_lists_total",
-						      "Full lists begun, by kind and cause.", "kind",
-						      "cause");
+						      "Full lists begun, by kind and cause.",
+						      "kind", "cause");
 		kube->env.ends = roll_metric_counter(conf->metrics, "rollcall_watch_ends_total",
 						     "Watches that ended, by kind and cause.",
 						     "kind", "cause");
-		kube->env.events = roll_metric_counter(conf->metrics, "rollcall_watch_events_total",
-						       "Watch events read, by kind and type.",
-						       "kind", "type");
+		kube->env.events =
+			roll_metric_counter(conf->metrics, "rollcall_watch_events_total",
+					    "Watch events read, by kind and type.", "kind", "type");
 	}
 	roll_buf_init(&kube->identity_text, IDENTITY_LIMIT_BYTES);
 	kube->retry = roll_timer_new(conf->loop, on_retry, kube);

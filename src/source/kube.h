@@ -11,11 +11,11 @@
  * some are wanted. What proves that an object is absent is told to the sink; everything else (an
  * error, a half list, silence) only makes us ask again.
  *
- * Kinds are numbered as enum roll_kind: 0 dnszoneclasses, 1 dnszones, 2 dnsrecordsets. The name of a
- * position ("what") is the plural, followed by "/NAMESPACE" if it is limited to one.
+ * Kinds are numbered as enum roll_kind: 0 dnszoneclasses, 1 dnszones, 2 dnsrecordsets. The name of
+ * a position ("what") is the plural, followed by "/NAMESPACE" if it is limited to one.
  *
- * Lists go to the sink one after the other: classes, zones, record sets. Events of one kind may come
- * while a list is open, also events of the listed kind; they are newer than the list.
+ * Lists go to the sink one after the other: classes, zones, record sets. Events of one kind may
+ * come while a list is open, also events of the listed kind; they are newer than the list.
  */
 struct roll_kube;
 
@@ -23,15 +23,15 @@ struct roll_kube;
 struct roll_kube_pace {
 	int64_t backoff_base_ms, backoff_cap_ms; /* between attempts that failed */
 	int64_t retry_after_cap_ms;		 /* the longest wait that a server can ask for */
-	int64_t page_ms;	 /* one page of a list */
-	int64_t list_silence_ms; /* a list without a byte */
-	int64_t confirm_ms;	 /* until the second list, if the sink wants one */
-	int64_t open_ms;	 /* until a watch is answered */
-	int64_t healthy_ms;	 /* a watch open this long is worth no back-off when it ends */
-	int64_t watch_ms;	 /* asked of the server as the length of a watch; up to twice that */
-	int64_t silence_ms;	 /* a watch without a line, then a probe */
-	int64_t probe_ms;	 /* until the probe is answered */
-	int64_t grace_ms;	 /* until the watch has what the probe has shown */
+	int64_t page_ms;			 /* one page of a list */
+	int64_t list_silence_ms;		 /* a list without a byte */
+	int64_t confirm_ms;			 /* until the second list, if the sink wants one */
+	int64_t open_ms;			 /* until a watch is answered */
+	int64_t healthy_ms; /* a watch open this long is worth no back-off when it ends */
+	int64_t watch_ms;   /* asked of the server as the length of a watch; up to twice that */
+	int64_t silence_ms; /* a watch without a line, then a probe */
+	int64_t probe_ms;   /* until the probe is answered */
+	int64_t grace_ms;   /* until the watch has what the probe has shown */
 };
 extern const struct roll_kube_pace roll_kube_pace_default;
 
@@ -48,12 +48,12 @@ struct roll_kube_conf {
 	void (*on_end)(void *ctx, enum roll_status status, const char *text);
 	void *ctx;
 	bool is_once;
-	bool no_stream;			/* lists by pages only */
-	const char *const *namespaces;	/* count 0: all */
+	bool no_stream;		       /* lists by pages only */
+	const char *const *namespaces; /* count 0: all */
 	size_t namespace_count;
-	int64_t relist_ms;		/* a full list that heals what was missed; 0: never */
+	int64_t relist_ms;		   /* a full list that heals what was missed; 0: never */
 	const struct roll_kube_pace *pace; /* NULL: the default */
-	struct roll_metrics *metrics;	/* may be NULL */
+	struct roll_metrics *metrics;	   /* may be NULL */
 };
 
 /* conf is copied, what it points to must live as long. */

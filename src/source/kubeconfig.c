@@ -174,7 +174,8 @@ static enum roll_status take_path(const struct entry *entry, const char *key, ch
 	if (status || !*out || **out == '/')
 		return status;
 	roll_buf_init(&path, 8192);
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an entry that was found has a file. */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an entry that was found has a file.
+	 */
 	roll_buf_add_c(&path, entry->file->folder);
 	roll_buf_add_c(&path, *out);
 	free(*out);
@@ -231,7 +232,8 @@ static enum roll_status take_cluster(const struct entry *cluster, struct roll_cr
 	n = out->server ? strlen(out->server) : 0;
 	while (n > 0 && out->server[n - 1] == '/')
 		out->server[--n] = '\0';
-	/* What a cluster has to say to its plugin (client.authentication.k8s.io, Cluster.config). */
+	/* What a cluster has to say to its plugin (client.authentication.k8s.io, Cluster.config).
+	 */
 	json_array_foreach ((json_t *)(uintptr_t)extensions, i, extension) {
 		const json_t *config = json_object_get(extension, "extension");
 
@@ -272,7 +274,8 @@ static enum roll_status take_strings(const json_t *body, const char *key, bool i
 		} else {
 			text = roll_json_str(item, "value");
 			if (name.n == 0 || memchr(name.p, '=', name.n) ||
-			    memchr(name.p, '\0', name.n) || (text.n && memchr(text.p, '\0', text.n)))
+			    memchr(name.p, '\0', name.n) ||
+			    (text.n && memchr(text.p, '\0', text.n)))
 				return roll_err_set(err, ROLL_EINVAL, key,
 						    "has an item without a usable name and value");
 			roll_buf_init(&line, name.n + text.n + 1);
@@ -452,8 +455,7 @@ enum roll_status roll_kubeconfig_read(const struct roll_kubeconfig_place *place,
 		}
 	} else if (place->home) {
 		roll_buf_printf(&path, "%s/.kube/config", place->home);
-		status = path.status ? no_memory(err)
-				     : add_path(&files, roll_buf_str(&path), err);
+		status = path.status ? no_memory(err) : add_path(&files, roll_buf_str(&path), err);
 	}
 	if (!status && files.count == 0)
 		status = roll_err_set(err, ROLL_ENOENT, "kubeconfig", "no file was found");

@@ -7,8 +7,8 @@
 /*
  * kubeconfig files: which server and which user a context means, as kubectl reads them. Of several
  * files the first that says something counts. Paths in a file are relative to it. What we cannot do
- * (basic authentication, auth-provider, impersonation, plugins that need a terminal) is refused with
- * its name rather than left out.
+ * (basic authentication, auth-provider, impersonation, plugins that need a terminal) is refused
+ * with its name rather than left out.
  */
 
 /* Where to look: path, else the value of KUBECONFIG (paths with ':' between them; absent files are

@@ -131,9 +131,9 @@ static enum roll_status read_skeleton(struct roll_lister *list)
 	kind = roll_json_str(skeleton, "kind");
 	metadata = roll_json_object(skeleton, "metadata");
 	if (!roll_str_starts(kind, list->spec.kind) ||
-	    !roll_str_eq_c(roll_str_n(kind.p + strlen(list->spec.kind),
-				      kind.n - strlen(list->spec.kind)),
-			   "List") ||
+	    !roll_str_eq_c(
+		    roll_str_n(kind.p + strlen(list->spec.kind), kind.n - strlen(list->spec.kind)),
+		    "List") ||
 	    !roll_str_eq_c(roll_json_str(skeleton, "apiVersion"), list->spec.api_version) ||
 	    (!had_items && !json_is_null(json_object_get(skeleton, "items")))) {
 		status = broken(list, ROLL_EPROTO, "the answer is not the list that was asked for");
@@ -170,7 +170,8 @@ static void on_page_done(void *ctx, const struct roll_api_result *answer)
 
 	list->call = NULL;
 	if (answer->http_status == 410) {
-		/* The body offers a token for the rest of another snapshot: half of each is none. */
+		/* The body offers a token for the rest of another snapshot: half of each is none.
+		 */
 		broken(list, ROLL_ESTALE, "the snapshot expired");
 	} else if (!answer->status && !read_skeleton(list) && list->token.n) {
 		if (start_page(list))
@@ -241,7 +242,8 @@ static enum roll_status on_event(void *ctx, const struct roll_watch_event *event
 	case ROLL_WATCH_MODIFIED:
 		return take_object(list, event->object);
 	case ROLL_WATCH_DELETED:
-		/* Sent already, perhaps, from a cache that was behind; a list cannot take it back. */
+		/* Sent already, perhaps, from a cache that was behind; a list cannot take it back.
+		 */
 		return broken(list, ROLL_ESTALE, "an object went while it was listed");
 	case ROLL_WATCH_BOOKMARK:
 		if (!event->ends_initial)
@@ -332,7 +334,7 @@ static bool start_stream(struct roll_loop *loop, struct roll_lister *list)
 }
 
 struct roll_lister *roll_lister_start(struct roll_loop *loop, struct roll_api *api,
-				  const struct roll_lister_spec *spec)
+				      const struct roll_lister_spec *spec)
 {
 	struct roll_lister *list = calloc(1, sizeof *list);
 

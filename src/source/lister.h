@@ -25,7 +25,7 @@ struct roll_lister_result {
 	enum roll_status status;
 	uint64_t revision; /* of the snapshot */
 	size_t count;
-	int http_status;	/* as in struct roll_api_result */
+	int http_status; /* as in struct roll_api_result */
 	int64_t retry_after_ms;
 	const char *text;
 	/* The server does not do streaming lists: the next one had better be by pages. */
@@ -38,7 +38,8 @@ struct roll_lister_spec {
 	const char *api_version;
 	enum roll_lister_way way;
 	int64_t page_ms;    /* for the whole of a page */
-	int64_t silence_ms; /* without a byte, whole seconds; of a streaming list: without an event */
+	int64_t silence_ms; /* without a byte, whole seconds; of a streaming list: without an event
+			     */
 
 	/* An object, borrowed; of a streaming list it may come again, newer. */
 	enum roll_status (*on_item)(void *ctx, json_t *object);
@@ -49,7 +50,7 @@ struct roll_lister_spec {
 
 /* NULL without memory. Strings of spec must outlive the list. Callbacks come from the loop. */
 struct roll_lister *roll_lister_start(struct roll_loop *loop, struct roll_api *api,
-				  const struct roll_lister_spec *spec);
+				      const struct roll_lister_spec *spec);
 /* No callback comes any more. Accepts NULL. */
 void roll_lister_cancel(struct roll_lister *list);
 

@@ -14,7 +14,8 @@
  */
 #define ROLL_MANIFEST_YAML_BYTES ((size_t)16 << 20)
 #define ROLL_MANIFEST_YAML_NODES 200000u /* values in one document */
-#define ROLL_MANIFEST_JSON_NODES 200000u /* values in one item, or in all that is outside of items */
+#define ROLL_MANIFEST_JSON_NODES \
+	200000u /* values in one item, or in all that is outside of items */
 #define ROLL_MANIFEST_ITEM_BYTES ((size_t)4 << 20)
 
 /* Is this the name of a manifest: .yaml, .yml or .json, not hidden? */
@@ -34,7 +35,8 @@ struct roll_manifest;
  * EINVAL: it is no regular file.
  */
 enum roll_status roll_manifest_open(int dir_fd, const char *path, const char *shown,
-				    struct roll_manifest **out, struct roll_err *err) ROLL_MUST_CHECK;
+				    struct roll_manifest **out,
+				    struct roll_err *err) ROLL_MUST_CHECK;
 void roll_manifest_close(struct roll_manifest *manifest);
 const struct stat *roll_manifest_stat(const struct roll_manifest *manifest);
 /*

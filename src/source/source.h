@@ -41,9 +41,9 @@ struct roll_list_head {
 	/* Cluster: events have told everything already, so what this list changes was missed. */
 	bool is_repeat;
 	/*
-	 * Folder: the same object is in both scopes (they may be equal). From now on, when one of them
-	 * is listed, the other should be as well: either may have to take over. May be NULL. Called
-	 * from list_put and list_end.
+	 * Folder: the same object is in both scopes (they may be equal). From now on, when one of
+	 * them is listed, the other should be as well: either may have to take over. May be NULL.
+	 * Called from list_put and list_end.
 	 */
 	void (*on_shared)(void *ctx, struct roll_str scope, struct roll_str other);
 	void *ctx;
@@ -70,9 +70,9 @@ struct roll_sink {
 	enum roll_status (*list_keep)(void *ctx, struct roll_str scope, struct roll_str reason);
 	/*
 	 * All read. revision: of the snapshot, 0 for folders. ROLL_EAGAIN: held until a second list
-	 * confirms it; the source lists again (after a moment). ROLL_ESTALE: older than what the view
-	 * has, or on_shared named a scope that is not in the list; list again. Other errors: the view
-	 * could not be written; list again later.
+	 * confirms it; the source lists again (after a moment). ROLL_ESTALE: older than what the
+	 * view has, or on_shared named a scope that is not in the list; list again. Other errors:
+	 * the view could not be written; list again later.
 	 */
 	enum roll_status (*list_end)(void *ctx, uint64_t revision, struct roll_str position);
 	void (*list_abort)(void *ctx);

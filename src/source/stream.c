@@ -58,13 +58,13 @@ struct roll_stream {
 	/* The watch. */
 	struct roll_api_call *watch;
 	struct roll_watch *reader;
-	bool is_open;	/* 200 was seen */
+	bool is_open;	   /* 200 was seen */
 	bool is_check_due; /* nothing is known yet of what this watch sends */
 	int64_t opened_ms;
 	uint64_t lines;
-	uint64_t from; /* the position that it began at */
+	uint64_t from;	/* the position that it began at */
 	bool has_proof; /* a good line came since the sink was told last */
-	uint64_t seen; /* the latest revision that was given to the sink or found there */
+	uint64_t seen;	/* the latest revision that was given to the sink or found there */
 	unsigned batch_count;
 	enum roll_status sink_status;
 	int error_code; /* of an ERROR event; 0: none */
@@ -217,14 +217,16 @@ static void drop_watch(struct roll_stream *stream)
 	stream->is_open = false;
 }
 
-static enum roll_status take_change(struct roll_stream *stream, const struct roll_watch_event *event)
+static enum roll_status take_change(struct roll_stream *stream,
+				    const struct roll_watch_event *event)
 {
 	const struct roll_sink *sink = sink_of(stream);
 	enum roll_status status;
 
 	if (!roll_str_eq_c(roll_json_str(event->object, "kind"), kinds[stream->kind].kind)) {
 		/* Bookmarks too carry the kind. */
-		roll_err_set(&stream->error, ROLL_EPROTO, stream->what, "an object of another kind");
+		roll_err_set(&stream->error, ROLL_EPROTO, stream->what,
+			     "an object of another kind");
 		return ROLL_EPROTO;
 	}
 	/* Sent before, or older than the list that we started from: known already. */
@@ -249,8 +251,8 @@ static enum roll_status take_change(struct roll_stream *stream, const struct rol
 
 static enum roll_status on_event(void *ctx, const struct roll_watch_event *event)
 {
-	static const char *const names[] = {"added",	"modified", "deleted",	"bookmark",
-					    "error",	"unknown",  "too-large"};
+	static const char *const names[] = {"added", "modified", "deleted",  "bookmark",
+					    "error", "unknown",	 "too-large"};
 	struct roll_stream *stream = ctx;
 	char shown[200];
 
@@ -337,10 +339,11 @@ static void on_watch_done(void *ctx, const struct roll_api_result *answer)
 
 	stream->watch = NULL;
 	drop_watch(stream);
-	/* It was worth its while if it brought news or lived; anything else must not become a habit. */
-	was_healthy = was_open && (stream->position > stream->from ||
-				   now_ms(stream) - stream->opened_ms >=
-					   stream->env->pace->healthy_ms);
+	/* It was worth its while if it brought news or lived; anything else must not become a
+	 * habit. */
+	was_healthy =
+		was_open && (stream->position > stream->from ||
+			     now_ms(stream) - stream->opened_ms >= stream->env->pace->healthy_ms);
 	if (was_healthy)
 		stream->watch_attempt = 0;
 	if (stream->sink_status) {
@@ -502,11 +505,12 @@ static void on_probe_done(void *ctx, const struct roll_api_result *answer)
 	if (answer->status) {
 		trouble(stream, "probe", answer->text);
 		stream->proven_ms = 0;
-		renew_watch(stream, backoff(stream, &stream->watch_attempt, answer->retry_after_ms));
+		renew_watch(stream,
+			    backoff(stream, &stream->watch_attempt, answer->retry_after_ms));
 	} else if (roll_json_items_end(stream->probe_items, &skeleton, &had_items, NULL) ||
-		   roll_revision_of(skeleton, &revision) ||
-		   revision < stream->probe_position) {
-		/* Older than what we were told before: restored from a backup, or another cluster. */
+		   roll_revision_of(skeleton, &revision) || revision < stream->probe_position) {
+		/* Older than what we were told before: restored from a backup, or another cluster.
+		 */
 		trouble(stream, "probe",
 			revision ? "the server is behind what it said before"
 				 : "the answer makes no sense");
@@ -548,8 +552,8 @@ static void on_silence(void *ctx)
 	spec.path = path;
 	stream->probe_lines = stream->lines;
 	stream->probe_position = stream->position;
-	stream->probe_items = roll_json_items_new(ROLL_WATCH_LINE_LIMIT_BYTES, 1u << 20,
-						  on_probe_item, stream);
+	stream->probe_items =
+		roll_json_items_new(ROLL_WATCH_LINE_LIMIT_BYTES, 1u << 20, on_probe_item, stream);
 	stream->probe = stream->probe_items ? roll_api_start(stream->env->conf->api, &spec) : NULL;
 	if (!stream->probe)
 		roll_timer_set(stream->silence, stream->env->pace->silence_ms);
@@ -598,13 +602,14 @@ static enum roll_status on_list_item(void *ctx, json_t *object)
 	const struct roll_sink *sink = sink_of(stream);
 
 	end_any_batch(stream->env);
-	stream->list_sink_status = sink->list_put(sink->ctx, object, roll_str_n(NULL, 0),
-						  roll_str_n(NULL, 0));
+	stream->list_sink_status =
+		sink->list_put(sink->ctx, object, roll_str_n(NULL, 0), roll_str_n(NULL, 0));
 	return stream->list_sink_status;
 }
 
 /* A complete list is offered to the sink, which may have reasons not to take it. */
-static enum roll_status offer_list(struct roll_stream *stream, const struct roll_lister_result *result)
+static enum roll_status offer_list(struct roll_stream *stream,
+				   const struct roll_lister_result *result)
 {
 	const struct roll_sink *sink = sink_of(stream);
 	uint64_t position = result->revision;
@@ -663,7 +668,8 @@ static void on_list_done(void *ctx, const struct roll_lister_result *result)
 		return;
 	}
 	if (status && !result->status && status == ROLL_EAGAIN) {
-		roll_log(ROLL_WARN, "list-held", "what=%s objects=%zu", stream->what, result->count);
+		roll_log(ROLL_WARN, "list-held", "what=%s objects=%zu", stream->what,
+			 result->count);
 		delay_ms = stream->env->pace->confirm_ms;
 	} else if (status) {
 		stream->use_pages = status == ROLL_ESTALE;
@@ -712,8 +718,8 @@ void roll_stream_list(struct roll_stream *stream)
 	end_any_batch(stream->env);
 	status = sink->list_begin(sink->ctx, &head);
 	if (!status) {
-		stream->list = roll_lister_start(stream->env->conf->loop, stream->env->conf->api,
-					       &spec);
+		stream->list =
+			roll_lister_start(stream->env->conf->loop, stream->env->conf->api, &spec);
 		if (stream->list) {
 			roll_metric_add(stream->env->lists, kinds[stream->kind].plural,
 					stream->list_cause, 1);

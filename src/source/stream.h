@@ -17,9 +17,9 @@ struct roll_stream_env {
 	enum roll_lister_way way; /* what this server can do, as learned by any stream */
 	uint64_t seed;
 	struct roll_stream *batching; /* whose events the sink is taking, NULL: nobody's */
-	struct roll_metric *lists;  /* by kind and cause */
-	struct roll_metric *ends;   /* of watches, by kind and cause */
-	struct roll_metric *events; /* by kind and type */
+	struct roll_metric *lists;    /* by kind and cause */
+	struct roll_metric *ends;     /* of watches, by kind and cause */
+	struct roll_metric *events;   /* by kind and type */
 
 	/* It wants to list; answered by roll_stream_list, now or later. */
 	void (*on_want_list)(void *ctx, struct roll_stream *stream);

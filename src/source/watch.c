@@ -110,8 +110,8 @@ static enum roll_status too_large(struct roll_watch *watch)
 static enum roll_watch_type type_of(struct roll_str text)
 {
 	static const char *const names[] = {
-		[ROLL_WATCH_ADDED] = "ADDED",	    [ROLL_WATCH_MODIFIED] = "MODIFIED",
-		[ROLL_WATCH_DELETED] = "DELETED",   [ROLL_WATCH_BOOKMARK] = "BOOKMARK",
+		[ROLL_WATCH_ADDED] = "ADDED",	  [ROLL_WATCH_MODIFIED] = "MODIFIED",
+		[ROLL_WATCH_DELETED] = "DELETED", [ROLL_WATCH_BOOKMARK] = "BOOKMARK",
 		[ROLL_WATCH_ERROR] = "ERROR",
 	};
 

@@ -108,8 +108,8 @@ static enum roll_status slice(struct roll_engine *engine, struct roll_err *err)
 		status = roll_apply_slices(engine->apply, engine->conf.writer, &decoded.object,
 					   &number, err);
 	if (!status)
-		roll_apply_use_number(engine->apply,
-				      roll_apply_key(engine->apply, &decoded.object), number);
+		roll_apply_use_number(engine->apply, roll_apply_key(engine->apply, &decoded.object),
+				      number);
 	json_decref(engine->sliced);
 	engine->sliced = NULL;
 	return status;
@@ -335,14 +335,14 @@ static void make_metrics(struct roll_engine *engine)
 					       "Commits that failed.", NULL, NULL);
 	engine->m_events = roll_metric_counter(metrics, "rollcall_sync_objects_total",
 					       "Objects taken from the source.", "news", NULL);
-	engine->m_lists = roll_metric_counter(metrics, "rollcall_sync_lists_total",
-					      "Complete lists, by what became of them.", "what",
-					      "result");
+	engine->m_lists =
+		roll_metric_counter(metrics, "rollcall_sync_lists_total",
+				    "Complete lists, by what became of them.", "what", "result");
 	engine->m_removed = roll_metric_counter(metrics, "rollcall_sync_removed_total",
 						"Objects removed from the view.", "by", NULL);
-	engine->m_healed = roll_metric_counter(metrics, "rollcall_sync_healed_total",
-					       "Differences that a repeated list found.", NULL,
-					       NULL);
+	engine->m_healed =
+		roll_metric_counter(metrics, "rollcall_sync_healed_total",
+				    "Differences that a repeated list found.", NULL, NULL);
 }
 
 enum roll_status roll_engine_new(const struct roll_engine_conf *conf, struct roll_engine **out,

@@ -83,7 +83,7 @@ void roll_engine_counts(struct roll_engine *engine, struct roll_engine_counts *o
  */
 typedef void (*roll_engine_on_finding)(void *ctx, const char *object, const char *path,
 				       const char *reason, const char *text);
-enum roll_status roll_engine_findings(struct roll_engine *engine,
-				      roll_engine_on_finding on_finding, void *ctx) ROLL_MUST_CHECK;
+enum roll_status roll_engine_findings(struct roll_engine *engine, roll_engine_on_finding on_finding,
+				      void *ctx) ROLL_MUST_CHECK;
 
 #endif

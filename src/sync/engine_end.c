@@ -33,7 +33,7 @@ struct end {
 
 	/* The stage, from the first entry that is not dealt with. */
 	size_t done, at, next;
-	bool is_put; /* all of it is */
+	bool is_put;	/* all of it is */
 	size_t changed; /* in this transaction */
 	uint64_t changed_total, removed_total;
 
@@ -238,7 +238,8 @@ static enum roll_status judge(struct end *end)
 
 	end->found.revision = end->revision;
 	end->found.high_water = engine->list.high_water;
-	/* Manifests that are named are proof of what is in them; so is a new view nobody asks yet. */
+	/* Manifests that are named are proof of what is in them; so is a new view nobody asks yet.
+	 */
 	if (engine->list.head.kind >= 0 || engine->list.head.all_scopes) {
 		status = each_missing(end, count_missing);
 		if (!status)
@@ -277,9 +278,8 @@ static enum roll_status judge(struct end *end)
  * The view has the object from another manifest. One that could not be read keeps what it has if it
  * comes first; one that is not in this list should have been.
  */
-static enum roll_status settle_scopes(struct end *end, enum roll_row_kind kind,
-				      struct roll_str key, const struct roll_staged *staged,
-				      bool *is_ignored)
+static enum roll_status settle_scopes(struct end *end, enum roll_row_kind kind, struct roll_str key,
+				      const struct roll_staged *staged, bool *is_ignored)
 {
 	struct roll_list *list = &end->engine->list;
 	struct roll_apply_extra extra;
@@ -338,8 +338,8 @@ static enum roll_status put_full(struct end *end, struct roll_staged *staged, bo
 		root = json_pack("{s:s,s:s,s:{s:s%,s:s%},s:O?}", "kind",
 				 roll_kind_text(object->kind), "apiVersion",
 				 ROLL_API_GROUP "/" ROLL_API_VERSION, "metadata", "namespace",
-				 object->ns.p, object->ns.n, "name", object->name.p,
-				 object->name.n, "spec", spec);
+				 object->ns.p, object->ns.n, "name", object->name.p, object->name.n,
+				 "spec", spec);
 		end->engine->sliced = root;
 		status = root ? ROLL_ESTALE : ROLL_ENOMEM;
 	}
@@ -426,8 +426,8 @@ static enum roll_status remove_missing(struct end *end, bool *more)
 
 	*more = false;
 	end->removal_count = 0;
-	end->removal_max = ROLL_LIST_SLICE - (end->changed < ROLL_LIST_SLICE ? end->changed
-									     : ROLL_LIST_SLICE);
+	end->removal_max =
+		ROLL_LIST_SLICE - (end->changed < ROLL_LIST_SLICE ? end->changed : ROLL_LIST_SLICE);
 	end->removals = roll_arena_array(&end->arena, end->removal_max + 1, sizeof *end->removals);
 	if (!end->removals)
 		return end->arena.status;

@@ -277,9 +277,9 @@ static void touch_all(struct roll_engine *engine, struct event_end *end)
 			end->revision = revision;
 		if (engine->list.is_open)
 			roll_mark_set(&engine->list.touched,
-				      roll_engine_touched_key(engine, decoded.object.kind,
-							      roll_apply_key(engine->apply,
-									     &decoded.object)),
+				      roll_engine_touched_key(
+					      engine, decoded.object.kind,
+					      roll_apply_key(engine->apply, &decoded.object)),
 				      revision, roll_str_n(NULL, 0));
 		if (op->is_absent)
 			roll_metric_add(engine->m_removed, "event", NULL, 1);

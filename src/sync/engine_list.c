@@ -50,7 +50,7 @@ void roll_marks_clear(struct roll_mark **marks)
 {
 	struct roll_mark *mark, *next;
 
-	HASH_ITER(hh, *marks, mark, next) {
+	HASH_ITER (hh, *marks, mark, next) {
 		HASH_DEL(*marks, mark);
 		free(mark->text);
 		free(mark);
@@ -89,8 +89,8 @@ bool roll_list_has_scope(const struct roll_list *list, struct roll_str scope)
 {
 	const struct roll_scopes *scopes = &list->head.scopes;
 
-	return scopes->count && bsearch(&scope, scopes->items, scopes->count, sizeof scope,
-					compare_scopes);
+	return scopes->count &&
+	       bsearch(&scope, scopes->items, scopes->count, sizeof scope, compare_scopes);
 }
 
 bool roll_list_is_kept(const struct roll_list *list, struct roll_str scope)

@@ -52,9 +52,8 @@ void roll_engine_reject(struct roll_engine *engine, struct roll_str scope, struc
 		return;
 	}
 	engine->rejects = items;
-	items[engine->reject_count++] =
-		(struct roll_reject){copy(scope), copy(where), copy(why.path), copy(why.text),
-				     why.reason};
+	items[engine->reject_count++] = (struct roll_reject){
+		copy(scope), copy(where), copy(why.path), copy(why.text), why.reason};
 }
 
 void roll_engine_clear_rejects(struct roll_engine *engine, bool all, struct roll_str scope)
@@ -146,8 +145,8 @@ static enum roll_status on_domain(void *ctx, const struct roll_domain *domain)
 	return ROLL_OK;
 }
 
-enum roll_status roll_engine_findings(struct roll_engine *engine,
-				      roll_engine_on_finding on_finding, void *ctx)
+enum roll_status roll_engine_findings(struct roll_engine *engine, roll_engine_on_finding on_finding,
+				      void *ctx)
 {
 	struct report report = {.on_finding = on_finding, .ctx = ctx};
 	struct roll_txn *txn = NULL;
@@ -161,8 +160,8 @@ enum roll_status roll_engine_findings(struct roll_engine *engine,
 		return status;
 	report.snap = roll_txn_snap(txn);
 	for (kind = 0; kind < ROLL_ROW_KINDS && !status; kind++)
-		status = roll_snap_objects(report.snap, (enum roll_row_kind)kind,
-					   roll_str_n("", 0), on_row, &report);
+		status = roll_snap_objects(report.snap, (enum roll_row_kind)kind, roll_str_n("", 0),
+					   on_row, &report);
 	if (!status)
 		status = roll_snap_domains(report.snap, on_domain, &report);
 	roll_txn_abort(txn);

@@ -18,10 +18,10 @@ void roll_staged_encode(const struct roll_staged *staged, struct roll_buf *buf)
 	const struct roll_object *object = &staged->decoded.object;
 	size_t i;
 
-	roll_buf_put_u8(buf, (uint8_t)((staged->is_seen ? FLAG_SEEN : 0) |
-				       (!staged->is_seen && object->is_terminating
-						? FLAG_TERMINATING : 0) |
-				       (staged->has_spec ? FLAG_SPEC : 0)));
+	roll_buf_put_u8(
+		buf, (uint8_t)((staged->is_seen ? FLAG_SEEN : 0) |
+			       (!staged->is_seen && object->is_terminating ? FLAG_TERMINATING : 0) |
+			       (staged->has_spec ? FLAG_SPEC : 0)));
 	roll_buf_put_str16(buf, staged->scope);
 	roll_buf_put_u8(buf, (uint8_t)staged->decoded.extra_count);
 	for (i = 0; i < staged->decoded.extra_count; i++)

@@ -144,17 +144,15 @@ int64_t roll_engine_now_ms(const struct roll_engine *engine); /* wall clock */
 /* Findings go to out->extra. ENOENT: not ours; EINVAL: rejected. */
 enum roll_status roll_engine_decode(struct roll_engine *engine, const json_t *json,
 				    struct roll_decoded *out) ROLL_MUST_CHECK;
-enum roll_status roll_engine_add_op(struct roll_engine *engine, json_t *json,
-				    struct roll_str scope, bool is_absent,
-				    uint64_t revision) ROLL_MUST_CHECK;
+enum roll_status roll_engine_add_op(struct roll_engine *engine, json_t *json, struct roll_str scope,
+				    bool is_absent, uint64_t revision) ROLL_MUST_CHECK;
 void roll_engine_clear_ops(struct roll_engine *engine);
 /* All operations within txn, as events or (is_direct) as a part of a list into a new view. */
 enum roll_status roll_engine_apply_ops(struct roll_engine *engine, struct roll_txn *txn,
 				       bool is_direct) ROLL_MUST_CHECK;
 /* Put one decoded object. json: what it was decoded from. */
-enum roll_status roll_engine_put(struct roll_engine *engine, struct roll_txn *txn,
-				 json_t *json, const struct roll_decoded *decoded,
-				 struct roll_str scope,
+enum roll_status roll_engine_put(struct roll_engine *engine, struct roll_txn *txn, json_t *json,
+				 const struct roll_decoded *decoded, struct roll_str scope,
 				 enum roll_apply_result *result) ROLL_MUST_CHECK;
 enum roll_status roll_engine_event_begin(void *ctx);
 enum roll_status roll_engine_event_put(void *ctx, json_t *object, struct roll_str scope,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/guard.h"
 
-#define MASS_MIN 10 /* fewer objects than this are never a mass removal, unless they are all zones */
+#define MASS_MIN \
+	10 /* fewer objects than this are never a mass removal, unless they are all zones */
 
 void roll_guard_init(struct roll_guard *guard, const struct roll_guard_conf *conf)
 {

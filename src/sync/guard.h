@@ -24,7 +24,8 @@ struct roll_guard_list {
 	uint64_t missing;	/* of these, not in the list */
 	uint64_t zones_present; /* DNSZones among them */
 	uint64_t zones_missing;
-	uint64_t missing_hash; /* of the missing keys: a second list confirms the same removals only */
+	uint64_t missing_hash; /* of the missing keys: a second list confirms the same removals only
+				*/
 	bool is_approved;      /* by the operator, for a brake */
 };
 

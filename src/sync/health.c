@@ -24,8 +24,8 @@ static void set_gauges(struct roll_run *run)
 				     "Findings about objects.", "severity", NULL);
 	roll_metric_set(findings, "fault", NULL, (double)counts.faults);
 	roll_metric_set(findings, "warning", NULL, (double)counts.warnings);
-	set_gauge(run, "rollcall_sync_objects_rejected",
-		  "Objects without a usable identity.", (double)counts.rejected);
+	set_gauge(run, "rollcall_sync_objects_rejected", "Objects without a usable identity.",
+		  (double)counts.rejected);
 	set_gauge(run, "rollcall_sync_complete", "1 once a complete view exists.",
 		  counts.is_complete);
 	set_gauge(run, "rollcall_sync_source_reachable", "1 while the source can be read.",

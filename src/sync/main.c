@@ -92,9 +92,8 @@ static void on_reload(void *ctx)
 static enum roll_status open_view(struct roll_run *run, struct roll_err *err)
 {
 	const struct roll_sync_options *o = &run->options;
-	struct roll_writer_conf writer = {.dir = o->view,
-					  .controller = o->controller,
-					  .clock = &roll_clock_system};
+	struct roll_writer_conf writer = {
+		.dir = o->view, .controller = o->controller, .clock = &roll_clock_system};
 	struct roll_guard_conf guard = {.brake_percent = (unsigned)o->brake_percent};
 	struct roll_engine_conf engine = {
 		.is_cluster = !o->manifests,
@@ -236,11 +235,12 @@ int main(int argc, char **argv)
 	if (status)
 		exit_code = ROLL_EXIT_SOURCE;
 	if (exit_code == ROLL_EXIT_SOURCE)
-		roll_log(ROLL_ERROR, run.is_stopping ? "stopped" : "failed",
-			 "where=\"%s\" reason=\"%s\"",
-			 roll_str_show(roll_str_c(err.where), where, sizeof where),
-			 roll_str_show(roll_str_c(err.text[0] ? err.text : roll_status_text(status)),
-				       text, sizeof text));
+		roll_log(
+			ROLL_ERROR, run.is_stopping ? "stopped" : "failed",
+			"where=\"%s\" reason=\"%s\"",
+			roll_str_show(roll_str_c(err.where), where, sizeof where),
+			roll_str_show(roll_str_c(err.text[0] ? err.text : roll_status_text(status)),
+				      text, sizeof text));
 	stop(&run);
 	return (int)exit_code;
 }

@@ -13,8 +13,7 @@
 void roll_progress_init(struct roll_progress *progress, const struct roll_clock *clock, FILE *out,
 			bool is_terminal)
 {
-	*progress = (struct roll_progress){
-		.clock = clock, .out = out, .is_terminal = is_terminal};
+	*progress = (struct roll_progress){.clock = clock, .out = out, .is_terminal = is_terminal};
 }
 
 void roll_progress_tell(struct roll_progress *progress, uint64_t read, uint64_t committed)
@@ -41,7 +40,8 @@ void roll_progress_tell(struct roll_progress *progress, uint64_t read, uint64_t 
 	if (!progress->is_terminal) {
 		roll_log(ROLL_INFO, "progress",
 			 "objects-read=%" PRIu64 " objects-committed=%" PRIu64
-			 " objects-per-second=%" PRIu64, read, committed, rate);
+			 " objects-per-second=%" PRIu64,
+			 read, committed, rate);
 		return;
 	}
 	fprintf(progress->out,

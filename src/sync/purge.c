@@ -17,8 +17,8 @@
 #define AGAIN_MS 2000
 #define RETRY_MS 1000
 #define RETRY_FACTOR 20
-#define PENDING_MAX 2000	     /* beyond that everything is purged */
-#define LINE_LIMIT_BYTES 4000	     /* of one PURGE */
+#define PENDING_MAX 2000	       /* beyond that everything is purged */
+#define LINE_LIMIT_BYTES 4000	       /* of one PURGE */
 #define ANSWER_LIMIT_BYTES (64u << 10) /* CURRENT-CONFIG is 23 KB */
 
 /* An argument of PURGE: "name" or, with all that is below it, "name$". */
@@ -64,7 +64,7 @@ static void clear(struct target **set)
 {
 	struct target *target, *next;
 
-	HASH_ITER(hh, *set, target, next) {
+	HASH_ITER (hh, *set, target, next) {
 		HASH_DEL(*set, target);
 		free(target);
 	}
@@ -118,9 +118,9 @@ static void add(struct roll_purge *purge, const struct roll_name *name, bool wit
 }
 
 /*
- * What a changed name has an effect on: itself; names below it, if it is a wildcard or a delegation,
- * or if it comes between a wildcard and them; empty names above it. All of these lie below its zone's
- * child that it lies in, unless that is a wildcard.
+ * What a changed name has an effect on: itself; names below it, if it is a wildcard or a
+ * delegation, or if it comes between a wildcard and them; empty names above it. All of these lie
+ * below its zone's child that it lies in, unless that is a wildcard.
  */
 static void add_name(struct roll_purge *purge, const struct roll_name *name,
 		     const struct roll_changes *changes)
@@ -131,8 +131,7 @@ static void add_name(struct roll_purge *purge, const struct roll_name *name,
 	for (size_t i = 0; i < changes->zones_changed_count; i++) {
 		const struct roll_name *candidate = &changes->zones_changed[i];
 
-		if (roll_name_is_within(name, candidate) &&
-		    (!zone || candidate->len > zone->len))
+		if (roll_name_is_within(name, candidate) && (!zone || candidate->len > zone->len))
 			zone = candidate;
 	}
 	if (!zone) {
@@ -140,8 +139,7 @@ static void add_name(struct roll_purge *purge, const struct roll_name *name,
 		return;
 	}
 	if (!roll_name_eq(name, zone))
-		child = roll_name_parent(name,
-					 roll_name_labels(name) - roll_name_labels(zone) - 1);
+		child = roll_name_parent(name, roll_name_labels(name) - roll_name_labels(zone) - 1);
 	if (roll_name_is_wildcard(&child) || roll_name_eq(name, zone))
 		add(purge, zone, true);
 	else
@@ -164,9 +162,8 @@ void roll_purge_changed(struct roll_purge *purge, const struct roll_changes *cha
 		for (size_t i = 0; has_names && changes->names_complete && i < changes->name_count;
 		     i++)
 			add_name(purge, &changes->names[i], changes);
-		for (size_t i = 0; has_names && !changes->names_complete &&
-				   i < changes->zones_changed_count;
-		     i++)
+		for (size_t i = 0;
+		     has_names && !changes->names_complete && i < changes->zones_changed_count; i++)
 			add(purge, &changes->zones_changed[i], true);
 	}
 	if (purge->running == NONE && purge->attempt == 0)
@@ -224,7 +221,7 @@ static void schedule_again(struct roll_purge *purge)
 	int64_t due_ms = now_ms(purge) + purge->conf.again_ms;
 	struct target *target, *next, *known;
 
-	HASH_ITER(hh, purge->sent, target, next) {
+	HASH_ITER (hh, purge->sent, target, next) {
 		size_t n = strlen(target->text);
 
 		HASH_DEL(purge->sent, target);
@@ -294,7 +291,7 @@ static void failed(struct roll_purge *purge, const char *why, bool was_sent)
 	} else if (purge->running == PURGE_ALL) {
 		purge->purges_all = true;
 	}
-	HASH_ITER(hh, purge->sent, target, next) {
+	HASH_ITER (hh, purge->sent, target, next) {
 		HASH_DEL(purge->sent, target);
 		HASH_FIND(hh, purge->fresh, target->text, strlen(target->text), known);
 		if (known || purge->purges_all)
@@ -368,7 +365,7 @@ static void run_purge(struct roll_purge *purge)
 
 	roll_buf_reset(&purge->line);
 	roll_buf_add_c(&purge->line, "PURGE");
-	HASH_ITER(hh, purge->fresh, target, next) {
+	HASH_ITER (hh, purge->fresh, target, next) {
 		size_t n = strlen(target->text);
 
 		if (purge->sent && purge->line.n + n + 2 > LINE_LIMIT_BYTES)
@@ -400,7 +397,7 @@ static int64_t take_due(struct roll_purge *purge)
 		purge->purges_all = true;
 		clear(&purge->fresh);
 	}
-	HASH_ITER(hh, purge->later, target, next) {
+	HASH_ITER (hh, purge->later, target, next) {
 		if (target->due_ms > now) {
 			if (!earliest || target->due_ms < earliest)
 				earliest = target->due_ms;

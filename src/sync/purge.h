@@ -6,11 +6,11 @@
 #include "view/write.h"
 
 /*
- * Tells pdns_server over its control socket what has changed (--pdns-control): REDISCOVER when zones
- * come or go, so that its list of zones is new, then PURGE of the names whose cached answers may be
- * old, and the same PURGE again after the longest time that a question can be under way, because
- * such a one may have put an old answer back. A server without caches for answers needs only what
- * concerns zones.
+ * Tells pdns_server over its control socket what has changed (--pdns-control): REDISCOVER when
+ * zones come or go, so that its list of zones is new, then PURGE of the names whose cached answers
+ * may be old, and the same PURGE again after the longest time that a question can be under way,
+ * because such a one may have put an old answer back. A server without caches for answers needs
+ * only what concerns zones.
  *
  * Nobody waits for it: commands go out one after the other from the loop, what is not sent yet is
  * bounded and merged, and a server that is not there is only a warning.

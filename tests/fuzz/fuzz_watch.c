@@ -9,8 +9,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
- * The first byte is the size of the pieces. However the body is cut, the same events come out, up to
- * the same mistake; and an event is only told once its line has ended.
+ * The first byte is the size of the pieces. However the body is cut, the same events come out, up
+ * to the same mistake; and an event is only told once its line has ended.
  */
 
 #define LINE_LIMIT 300

@@ -30,7 +30,7 @@ struct change {
 	uint64_t revision;
 	uint64_t superseded; /* by a change of this revision; 0: not yet */
 	enum fake_kind kind;
-	char key[160]; /* "ns/name" */
+	char key[160];	  /* "ns/name" */
 	const char *type; /* "ADDED" */
 	json_t *object;	  /* of a deletion: the last state, with the deletion's revision */
 };
@@ -52,7 +52,7 @@ struct conn {
 	bool is_watch;
 	enum fake_kind kind;
 	char ns[64];
-	uint64_t sent; /* revision up to which the watch has been told */
+	uint64_t sent;	 /* revision up to which the watch has been told */
 	size_t truncate; /* bytes left; SIZE_MAX: no limit */
 };
 
@@ -157,9 +157,10 @@ uint64_t fake_api_put(struct fake_api *api, enum fake_kind kind, const char *ns,
 	if (is_there(before)) {
 		object = json_deep_copy(before->object);
 		metadata = json_object_get(object, "metadata");
-		json_object_set_new(metadata, "generation",
-				    json_integer(json_integer_value(json_object_get(
-							 metadata, "generation")) + 1));
+		json_object_set_new(
+			metadata, "generation",
+			json_integer(json_integer_value(json_object_get(metadata, "generation")) +
+				     1));
 	} else {
 		snprintf(text, sizeof text, "00000000-0000-4000-8000-%012u", ++api->next_uid);
 		metadata = json_pack("{s:s, s:s, s:i, s:s, s:s*}", "name", name, "uid", text,
@@ -189,7 +190,8 @@ uint64_t fake_api_terminate(struct fake_api *api, enum fake_kind kind, const cha
 	return record(api, kind, key, "MODIFIED", object);
 }
 
-uint64_t fake_api_delete(struct fake_api *api, enum fake_kind kind, const char *ns, const char *name)
+uint64_t fake_api_delete(struct fake_api *api, enum fake_kind kind, const char *ns,
+			 const char *name)
 {
 	const struct change *before;
 	char key[160];
@@ -243,8 +245,9 @@ uint64_t fake_api_absent_after(const struct fake_api *api, enum fake_kind kind, 
 		if (change->kind != kind || change->revision <= revision ||
 		    strcmp(change->key, key) != 0)
 			continue;
-		if (!is_there(change) || json_object_get(json_object_get(change->object, "metadata"),
-							 "deletionTimestamp"))
+		if (!is_there(change) ||
+		    json_object_get(json_object_get(change->object, "metadata"),
+				    "deletionTimestamp"))
 			return change->revision;
 	}
 	return 0;
@@ -475,7 +478,7 @@ void fake_api_cut(struct fake_api *api)
 
 struct request {
 	char method[16];
-	char path[512];	 /* without the query */
+	char path[512]; /* without the query */
 	char query[2048];
 	json_t *body;
 };
@@ -594,7 +597,8 @@ static void begin_watch(struct conn *conn, const struct request *request)
 				   "Transfer-Encoding: chunked\r\n\r\n";
 	struct fake_api *api = conn->api;
 	char text[64];
-	bool is_stream = strcmp(param(request, "sendInitialEvents", text, sizeof text), "true") == 0;
+	bool is_stream =
+		strcmp(param(request, "sendInitialEvents", text, sizeof text), "true") == 0;
 	uint64_t from = number(param(request, "resourceVersion", text, sizeof text));
 
 	if (is_stream) {
@@ -830,9 +834,9 @@ bool fake_api_resume(struct fake_api *api)
 	socklen_t n = sizeof address;
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	api->listener = evconnlistener_new_bind(
-		api->base, on_accept, api, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE, 16,
-		(struct sockaddr *)&address, sizeof address);
+	api->listener = evconnlistener_new_bind(api->base, on_accept, api,
+						LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE, 16,
+						(struct sockaddr *)&address, sizeof address);
 	if (!api->listener ||
 	    getsockname(evconnlistener_get_fd(api->listener), (struct sockaddr *)&address, &n))
 		return false;

@@ -19,14 +19,14 @@ enum fake_kind { FAKE_CLASS, FAKE_ZONE, FAKE_RECORDSET, FAKE_KINDS };
 
 /* Everything may be changed at any time. */
 struct fake_api_conf {
-	const char *token;     /* who has another one gets 401; NULL: anybody may come */
-	bool has_stream;       /* streaming lists; otherwise 422 */
-	size_t page_max;       /* objects in a page, if less than what was asked for; 0: as asked */
-	size_t slice_bytes;    /* bytes sent at a time; 0: all */
-	bool is_silent;	       /* watches are answered, but send nothing (a frozen link to etcd) */
-	bool hangs_lists;      /* consistent lists are not answered (etcd does not) */
-	uint64_t stale_at;     /* a replica that has not seen what came later; 0: none */
-	const char *identity;  /* UID of kube-system; NULL: 404 */
+	const char *token;    /* who has another one gets 401; NULL: anybody may come */
+	bool has_stream;      /* streaming lists; otherwise 422 */
+	size_t page_max;      /* objects in a page, if less than what was asked for; 0: as asked */
+	size_t slice_bytes;   /* bytes sent at a time; 0: all */
+	bool is_silent;	      /* watches are answered, but send nothing (a frozen link to etcd) */
+	bool hangs_lists;     /* consistent lists are not answered (etcd does not) */
+	uint64_t stale_at;    /* a replica that has not seen what came later; 0: none */
+	const char *identity; /* UID of kube-system; NULL: 404 */
 };
 
 /* What was asked for; counted since the start. */

@@ -6,8 +6,9 @@
 #include "tests/lib/fake_api.h"
 
 /*
- * A sink for sources of API objects: keeps what it was told, and fails the test when it is called in
- * an order that the contract does not allow. Events are newer than a list that is open meanwhile.
+ * A sink for sources of API objects: keeps what it was told, and fails the test when it is called
+ * in an order that the contract does not allow. Events are newer than a list that is open
+ * meanwhile.
  */
 struct fake_sink;
 

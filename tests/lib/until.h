@@ -5,8 +5,8 @@
 #include "app/loop.h"
 
 /*
- * Run the loop until the condition holds: true. False after the deadline. The condition is looked at
- * after each turn and every few milliseconds.
+ * Run the loop until the condition holds: true. False after the deadline. The condition is looked
+ * at after each turn and every few milliseconds.
  */
 bool until(struct roll_loop *loop, bool (*holds)(void *ctx), void *ctx, int64_t deadline_ms);
 /* The loop runs this long, whatever happens; for tests of what must not happen. */

@@ -5,10 +5,10 @@
 #define HASH_FIND_STR(head, key, out) ((out) = (head))
 #define HASH_FIND_INT(head, key, out) ((out) = (head))
 #define HASH_FIND_PTR(head, key, out) ((out) = (head))
-#define json_object_foreach(object, key, value)                                                    \
-	for ((key) = json_object_iter_key(object); (key) && ((value) = (object));                  \
+#define json_object_foreach(object, key, value)                                   \
+	for ((key) = json_object_iter_key(object); (key) && ((value) = (object)); \
 	     (key) = json_object_iter_key(object))
-#define json_array_foreach(array, index, value)                                                    \
-	for ((index) = 0; (index) < json_array_size(array) &&                                      \
-			  ((value) = json_array_get(array, index));                                \
+#define json_array_foreach(array, index, value)                                            \
+	for ((index) = 0;                                                                  \
+	     (index) < json_array_size(array) && ((value) = json_array_get(array, index)); \
 	     (index)++)

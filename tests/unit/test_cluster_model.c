@@ -24,9 +24,9 @@
  * Thousands of random steps: objects come, change and go while connections are cut, histories are
  * compacted, servers and we ourselves restart, replicas lag, events are lost or told twice, tokens
  * rotate. The server's history is the model. After every commit: no object of the view is older
- * than what it was before, none is there that the view was proven to lack, none is gone that was not
- * absent at some time since. After every settling the view equals the server, and `rollcall verify`
- * finds nothing.
+ * than what it was before, none is there that the view was proven to lack, none is gone that was
+ * not absent at some time since. After every settling the view equals the server, and `rollcall
+ * verify` finds nothing.
  *
  * The seeds are fixed; ROLL_MODEL_SEED and ROLL_MODEL_STEPS try others.
  */
@@ -95,8 +95,8 @@ static uint64_t draw(struct world *world, uint64_t below)
 
 static void split_key(struct roll_str key, enum roll_row_kind kind, char *ns, char *name)
 {
-	struct roll_str first = kind == ROLL_ROW_CLASS ? roll_str_n("", 0)
-						       : roll_str_cut(&key, '/');
+	struct roll_str first =
+		kind == ROLL_ROW_CLASS ? roll_str_n("", 0) : roll_str_cut(&key, '/');
 
 	snprintf(ns, 64, ROLL_STR_FMT, ROLL_STR_ARG(first));
 	snprintf(name, 64, ROLL_STR_FMT, ROLL_STR_ARG(key));
@@ -138,7 +138,7 @@ static void check_gone(struct world *world)
 	struct known *known, *next;
 	char ns[64], name[64];
 
-	HASH_ITER(hh, world->known, known, next) {
+	HASH_ITER (hh, world->known, known, next) {
 		enum roll_row_kind kind = (enum roll_row_kind)(known->key[0] - '0');
 		uint64_t absent;
 
@@ -208,7 +208,8 @@ static void start(struct world *world)
 	assert_int_equal(roll_engine_new(&engine, &world->engine, NULL), ROLL_OK);
 	spec.server = strdup(fake_api_url(world->server));
 	spec.token_file = strdup(world->token_path);
-	assert_int_equal(roll_cred_new(world->loop, &roll_clock_system, &spec, &cred, NULL), ROLL_OK);
+	assert_int_equal(roll_cred_new(world->loop, &roll_clock_system, &spec, &cred, NULL),
+			 ROLL_OK);
 	assert_int_equal(roll_api_new(world->loop, cred, &world->api, NULL), ROLL_OK);
 	kube.api = world->api;
 	kube.sink = roll_engine_sink(world->engine);
@@ -229,9 +230,8 @@ static void stop(struct world *world)
 
 static void verify(struct world *world)
 {
-	struct roll_ctl ctl = {.clock = &roll_clock_system,
-			       .view_dir = world->tv.dir,
-			       .verb = "verify"};
+	struct roll_ctl ctl = {
+		.clock = &roll_clock_system, .view_dir = world->tv.dir, .verb = "verify"};
 	char *text = NULL;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
@@ -280,7 +280,8 @@ static void put_zone(struct world *world, int n)
 
 	snprintf(name, sizeof name, "z%d", n);
 	/* Now and then two of them want the same domain. */
-	snprintf(domain, sizeof domain, "d%d.example", draw(world, 8) ? n : (int)draw(world, ZONES));
+	snprintf(domain, sizeof domain, "d%d.example",
+		 draw(world, 8) ? n : (int)draw(world, ZONES));
 	fake_api_put(world->server, FAKE_ZONE, "default", name,
 		     json_pack("{s:s, s:s}", "domainName", domain, "dnsZoneClassName", "powerdns"));
 }
@@ -449,16 +450,17 @@ static size_t present(struct world *world)
 	char name[16];
 
 	for (int i = 0; i < RECORDSETS + ZONES + 1; i++) {
-		enum fake_kind kind = i < RECORDSETS ? FAKE_RECORDSET
-				      : i < RECORDSETS + ZONES ? FAKE_ZONE : FAKE_CLASS;
+		enum fake_kind kind = i < RECORDSETS	       ? FAKE_RECORDSET
+				      : i < RECORDSETS + ZONES ? FAKE_ZONE
+							       : FAKE_CLASS;
 		const json_t *object;
 
 		snprintf(name, sizeof name, kind == FAKE_RECORDSET ? "r%d" : "z%d",
 			 kind == FAKE_RECORDSET ? i : i - RECORDSETS);
 		object = fake_api_get(world->server, kind, kind == FAKE_CLASS ? NULL : "default",
 				      kind == FAKE_CLASS ? "powerdns" : name);
-		count += object && !json_object_get(json_object_get(object, "metadata"),
-						    "deletionTimestamp");
+		count += object &&
+			 !json_object_get(json_object_get(object, "metadata"), "deletionTimestamp");
 	}
 	return count;
 }
@@ -555,7 +557,7 @@ static void run_model(uint64_t seed, size_t steps)
 	settle(&world);
 	stop(&world);
 	verify(&world);
-	HASH_ITER(hh, world.known, known, next) {
+	HASH_ITER (hh, world.known, known, next) {
 		HASH_DEL(world.known, known);
 		free(known);
 	}

@@ -227,15 +227,16 @@ static void a_pod_has_a_service_account(void **state)
 			 ROLL_OK);
 	assert_string_equal(spec.server, "https://[fd00::1]:6443");
 	roll_cred_spec_fini(&spec);
-	assert_int_equal(roll_cred_in_cluster(&spec, world->folder, NULL, "443", NULL), ROLL_EINVAL);
+	assert_int_equal(roll_cred_in_cluster(&spec, world->folder, NULL, "443", NULL),
+			 ROLL_EINVAL);
 	assert_int_equal(roll_cred_in_cluster(&spec, world->folder, "h", NULL, NULL), ROLL_EINVAL);
 	assert_int_equal(roll_cred_in_cluster(&spec, world->folder, "h", "x", NULL), ROLL_EINVAL);
 	assert_int_equal(roll_cred_in_cluster(&spec, world->folder, "a b", "1", NULL), ROLL_EINVAL);
 	remove(token);
 }
 
-#define GIVE(status)                                                                               \
-	"echo run >> \"$0.runs\"; cat <<'END'\n"                                                   \
+#define GIVE(status)                             \
+	"echo run >> \"$0.runs\"; cat <<'END'\n" \
 	"{\"apiVersion\":\"" V1 "\",\"kind\":\"ExecCredential\",\"status\":{" status "}}\nEND"
 
 static size_t runs(struct world *world)
@@ -304,15 +305,14 @@ static void a_plugin_knows_what_it_is_asked_for(void **state)
 	char path[128];
 
 	/* No shell looks at arguments; stdin is empty; the environment is ours and more. */
-	write_script(world,
-		     "read line && exit 7\n"
-		     "[ \"$1\" = 'a b;$(x)' ] && [ $# = 1 ] && [ \"$EXTRA\" = '1 2' ] && "
-		     "[ -n \"$PATH\" ] || exit 8\n"
-		     "case $KUBERNETES_EXEC_INFO in\n"
-		     "*'\"certificate-authority-data\":\"Q0E=\"'*'\"config\":{\"a\":1}'*"
-		     "'\"server\":\"https://h\"'*'\"interactive\":false'*) ;;\n"
-		     "*) echo \"$KUBERNETES_EXEC_INFO\" >&2; exit 9;;\n"
-		     "esac\n" GIVE("\"token\":\"t\""));
+	write_script(world, "read line && exit 7\n"
+			    "[ \"$1\" = 'a b;$(x)' ] && [ $# = 1 ] && [ \"$EXTRA\" = '1 2' ] && "
+			    "[ -n \"$PATH\" ] || exit 8\n"
+			    "case $KUBERNETES_EXEC_INFO in\n"
+			    "*'\"certificate-authority-data\":\"Q0E=\"'*'\"config\":{\"a\":1}'*"
+			    "'\"server\":\"https://h\"'*'\"interactive\":false'*) ;;\n"
+			    "*) echo \"$KUBERNETES_EXEC_INFO\" >&2; exit 9;;\n"
+			    "esac\n" GIVE("\"token\":\"t\""));
 	snprintf(path, sizeof path, "./%s", world->path);
 	spec.plugin.command = strdup(path);
 	spec.plugin.api_version = strdup(V1);

@@ -208,9 +208,10 @@ static const char *const plurals[] = {"dnszoneclasses", "dnszones", "dnsrecordse
 
 static void begin_list(struct fixture *f, int kind, const char *ns)
 {
-	struct roll_list_head head = {
-		.kind = kind, .ns = roll_str_c(ns), .what = roll_str_c(plurals[kind]),
-		.is_repeat = f->is_repeat};
+	struct roll_list_head head = {.kind = kind,
+				      .ns = roll_str_c(ns),
+				      .what = roll_str_c(plurals[kind]),
+				      .is_repeat = f->is_repeat};
 
 	assert_int_equal(f->sink->list_begin(f->sink->ctx, &head), ROLL_OK);
 }
@@ -218,8 +219,9 @@ static void begin_list(struct fixture *f, int kind, const char *ns)
 /* Takes the reference. */
 static void list_put(struct fixture *f, json_t *value)
 {
-	assert_int_equal(f->sink->list_put(f->sink->ctx, value, roll_str_n("", 0),
-					   roll_str_n("", 0)), ROLL_OK);
+	assert_int_equal(
+		f->sink->list_put(f->sink->ctx, value, roll_str_n("", 0), roll_str_n("", 0)),
+		ROLL_OK);
 	json_decref(value);
 }
 
@@ -238,8 +240,9 @@ static void begin_events(struct fixture *f)
 
 static void event_put(struct fixture *f, json_t *value)
 {
-	assert_int_equal(f->sink->event_put(f->sink->ctx, value, roll_str_n("", 0),
-					    roll_str_n("", 0)), ROLL_OK);
+	assert_int_equal(
+		f->sink->event_put(f->sink->ctx, value, roll_str_n("", 0), roll_str_n("", 0)),
+		ROLL_OK);
 	json_decref(value);
 }
 
@@ -556,9 +559,8 @@ static void complete_when_every_namespace_was_listed(void **state)
 		int kind;
 		const char *ns;
 	} lists[] = {
-		{ROLL_KIND_CLASS, ""},	      {ROLL_KIND_ZONE, "a"},
-		{ROLL_KIND_ZONE, "b"},	      {ROLL_KIND_RECORDSET, "a"},
-		{ROLL_KIND_RECORDSET, "b"},
+		{ROLL_KIND_CLASS, ""},	    {ROLL_KIND_ZONE, "a"},	{ROLL_KIND_ZONE, "b"},
+		{ROLL_KIND_RECORDSET, "a"}, {ROLL_KIND_RECORDSET, "b"},
 	};
 	struct fixture f;
 	size_t i;
@@ -694,9 +696,9 @@ static enum roll_status tell(struct fixture *f, bool all, const char *const *sco
 	assert_int_equal(f->sink->list_begin(f->sink->ctx, &head), ROLL_OK);
 	for (i = 0; scopes[i]; i++) {
 		if (scopes[i][0] == '!')
-			assert_int_equal(f->sink->list_keep(f->sink->ctx,
-							    roll_str_c(scopes[i] + 1),
-							    roll_str_c("broken")), ROLL_OK);
+			assert_int_equal(f->sink->list_keep(f->sink->ctx, roll_str_c(scopes[i] + 1),
+							    roll_str_c("broken")),
+					 ROLL_OK);
 	}
 	/* "scope name byte" */
 	for (i = 0; objects[i]; i++) {
@@ -714,7 +716,8 @@ static enum roll_status tell(struct fixture *f, bool all, const char *const *sco
 			: strcmp(name, "zone") == 0 ? zone_object(0)
 						    : set_object("d", name, 0, byte);
 		assert_int_equal(f->sink->list_put(f->sink->ctx, value, roll_str_c(scope),
-						   roll_str_n("", 0)), ROLL_OK);
+						   roll_str_n("", 0)),
+				 ROLL_OK);
 		json_decref(value);
 	}
 	return f->sink->list_end(f->sink->ctx, 0, roll_str_n("", 0));
@@ -832,8 +835,8 @@ static void file_that_is_renamed_changes_no_answer(void **state)
 
 static void list_given_up_leaves_nothing_in_a_new_view(void **state)
 {
-	struct roll_list_head head = {.kind = -1, .all_scopes = true,
-				      .what = roll_str_c("manifests")};
+	struct roll_list_head head = {
+		.kind = -1, .all_scopes = true, .what = roll_str_c("manifests")};
 	struct fixture f;
 	unsigned i;
 
@@ -846,8 +849,9 @@ static void list_given_up_leaves_nothing_in_a_new_view(void **state)
 
 		snprintf(name, sizeof name, "m%u", i);
 		value = set_object("d", name, 0, i % 250);
-		assert_int_equal(f.sink->list_put(f.sink->ctx, value, roll_str_c("big"),
-						  roll_str_n("", 0)), ROLL_OK);
+		assert_int_equal(
+			f.sink->list_put(f.sink->ctx, value, roll_str_c("big"), roll_str_n("", 0)),
+			ROLL_OK);
 		json_decref(value);
 	}
 	f.sink->list_abort(f.sink->ctx);

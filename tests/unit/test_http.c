@@ -40,7 +40,7 @@ struct fetch {
 	int http_status;
 	int64_t retry_after_ms;
 	char text[256];
-	struct fetch *starts; /* from on_done */
+	struct fetch *starts;  /* from on_done */
 	struct fetch *cancels; /* from on_body */
 };
 
@@ -179,8 +179,8 @@ static void answers_are_told_as_they_are(void **state)
 		{"HTTP/1.1 503 No\r\nRetry-After: Wed, 02 Dec 2026 06:00:00 GMT\r\n"
 		 "Content-Length: 0\r\n\r\n",
 		 ROLL_OK, 503, -1, ""},
-		{"HTTP/1.1 503 No\r\nRetry-After: -1\r\nContent-Length: 0\r\n\r\n", ROLL_OK, 503, -1,
-		 ""},
+		{"HTTP/1.1 503 No\r\nRetry-After: -1\r\nContent-Length: 0\r\n\r\n", ROLL_OK, 503,
+		 -1, ""},
 		{"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
 		 ROLL_OK, 302, -1, ""},
 		{"HTTP/1.1 204 No Content\r\n\r\n", ROLL_OK, 204, -1, ""},
@@ -401,13 +401,33 @@ static void read_pem(struct tls *tls, const char *name, struct roll_buf *out)
 static bool start_tls(struct tls *tls, bool wants_client)
 {
 	char key[64], cert[64];
-	const char *make[] = {"openssl", "req",	   "-x509",  "-newkey", "ec",  "-pkeyopt",
-			      "ec_paramgen_curve:P-256",     "-nodes",	"-days", "2",
-			      "-subj",	 "/CN=api.example",  "-addext",
-			      "subjectAltName=DNS:api.example", "-keyout", key, "-out", cert, NULL};
-	const char *serve[] = {"openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-key", key,
-			       "-cert",	  cert,	      "-CAfile", cert,
-			       wants_client ? "-Verify" : NULL, "1", "-verify_return_error", NULL};
+	const char *make[] = {"openssl",
+			      "req",
+			      "-x509",
+			      "-newkey",
+			      "ec",
+			      "-pkeyopt",
+			      "ec_paramgen_curve:P-256",
+			      "-nodes",
+			      "-days",
+			      "2",
+			      "-subj",
+			      "/CN=api.example",
+			      "-addext",
+			      "subjectAltName=DNS:api.example",
+			      "-keyout",
+			      key,
+			      "-out",
+			      cert,
+			      NULL};
+	const char *serve[] = {"openssl", "s_server",
+			       "-accept", "127.0.0.1:0",
+			       "-www",	  "-key",
+			       key,	  "-cert",
+			       cert,	  "-CAfile",
+			       cert,	  wants_client ? "-Verify" : NULL,
+			       "1",	  "-verify_return_error",
+			       NULL};
 	char line[256];
 	int fds[2];
 
@@ -472,7 +492,8 @@ static void the_server_is_verified(void **state)
 			{{.ca = ca, .server_name = "other.example"}, ROLL_EDENIED},
 			{{.server_name = "api.example"}, ROLL_EDENIED}, /* not the system's */
 			{{.is_insecure = true}, ROLL_OK},
-			{{.ca = roll_str_c("nonsense"), .server_name = "api.example"}, ROLL_EDENIED},
+			{{.ca = roll_str_c("nonsense"), .server_name = "api.example"},
+			 ROLL_EDENIED},
 		};
 
 		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

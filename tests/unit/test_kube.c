@@ -128,7 +128,8 @@ static void open_kube(struct world *world, const char *token)
 	spec.server = strdup(fake_api_url(world->server));
 	if (token)
 		spec.token_file = strdup(token);
-	assert_int_equal(roll_cred_new(world->loop, &roll_clock_system, &spec, &cred, NULL), ROLL_OK);
+	assert_int_equal(roll_cred_new(world->loop, &roll_clock_system, &spec, &cred, NULL),
+			 ROLL_OK);
 	assert_int_equal(roll_api_new(world->loop, cred, &world->api, NULL), ROLL_OK);
 	world->conf.api = world->api;
 	assert_int_equal(roll_kube_new(&world->conf, &world->kube, NULL), ROLL_OK);
@@ -259,10 +260,10 @@ static void bytes_may_come_one_at_a_time(void **state)
 		settle(world);
 		close_kube(world);
 		for (size_t i = 0; i < STREAMS; i++)
-			fake_sink_set_position(world->sink,
-					       (const char *[]){"dnszoneclasses", "dnszones",
-								"dnsrecordsets"}[i],
-					       "");
+			fake_sink_set_position(
+				world->sink,
+				(const char *[]){"dnszoneclasses", "dnszones", "dnsrecordsets"}[i],
+				"");
 	}
 }
 
@@ -376,7 +377,7 @@ static void a_list_cut_at_any_byte_does_not_count(void **state)
 	n = fake_api_last_answer_bytes(world->server);
 	close_kube(world);
 	assert_true(n > 500);
-	for (size_t at = 0; at < n; at += n > 2000 ? 7 : 1) {
+	for (size_t at = 0; at<n; at += n> 2000 ? 7 : 1) {
 		size_t taken = fake_sink_counts(world->sink)->lists_taken;
 
 		fake_sink_set_position(world->sink, "dnsrecordsets", "");
@@ -607,10 +608,10 @@ static void a_streaming_list_that_fails_leads_to_pages(void **state)
 		size_t streams = fake_api_counts(world->server)->streams;
 
 		for (size_t j = 0; j < STREAMS; j++)
-			fake_sink_set_position(world->sink,
-					       (const char *[]){"dnszoneclasses", "dnszones",
-								"dnsrecordsets"}[j],
-					       "");
+			fake_sink_set_position(
+				world->sink,
+				(const char *[]){"dnszoneclasses", "dnszones", "dnsrecordsets"}[j],
+				"");
 		fake_api_script(world->server, "sendInitialEvents", answers[i], 1);
 		open_kube(world, NULL);
 		settle(world);
@@ -788,10 +789,9 @@ static void nothing_is_asked_in_a_tight_loop(void **state)
 
 static void odd_lines_do_no_harm(void **state)
 {
-	static const char lines[] =
-		"\n\r\n   \n"
-		"{\"type\":\"REWOUND\",\"object\":{\"kind\":\"DNSZone\"}}\n"
-		"{\"type\":\"\\u001b[2J\",\"object\":{}}\n";
+	static const char lines[] = "\n\r\n   \n"
+				    "{\"type\":\"REWOUND\",\"object\":{\"kind\":\"DNSZone\"}}\n"
+				    "{\"type\":\"\\u001b[2J\",\"object\":{}}\n";
 	struct world *world = *state;
 
 	put_some(world, 3);
@@ -971,10 +971,10 @@ static void a_list_to_be_confirmed_is_followed_by_another(void **state)
 		size_t begun = fake_sink_counts(world->sink)->lists_begun;
 
 		for (size_t j = 0; j < STREAMS; j++)
-			fake_sink_set_position(world->sink,
-					       (const char *[]){"dnszoneclasses", "dnszones",
-								"dnsrecordsets"}[j],
-					       "");
+			fake_sink_set_position(
+				world->sink,
+				(const char *[]){"dnszoneclasses", "dnszones", "dnsrecordsets"}[j],
+				"");
 		world->conf.no_stream = true;
 		fake_sink_fail_lists(world->sink, answers[i], 2);
 		open_kube(world, NULL);
@@ -1098,10 +1098,10 @@ static void it_can_be_freed_at_any_moment(void **state)
 	put_some(world, 6);
 	for (size_t i = 1; i < 40; i++) {
 		for (size_t j = 0; j < STREAMS; j++)
-			fake_sink_set_position(world->sink,
-					       (const char *[]){"dnszoneclasses", "dnszones",
-								"dnsrecordsets"}[j],
-					       "");
+			fake_sink_set_position(
+				world->sink,
+				(const char *[]){"dnszoneclasses", "dnszones", "dnsrecordsets"}[j],
+				"");
 		open_kube(world, NULL);
 		for (size_t turn = 0; turn < i * 3; turn++)
 			assert_int_equal(roll_loop_once(world->loop), ROLL_OK);

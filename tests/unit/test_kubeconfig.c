@@ -13,8 +13,8 @@
 #include "source/kubeconfig.h"
 #include "source/secret.h"
 
-#define CONTEXT                                                                                    \
-	"contexts: [{name: c, context: {cluster: k, user: u}}]\n"                                  \
+#define CONTEXT                                                   \
+	"contexts: [{name: c, context: {cluster: k, user: u}}]\n" \
 	"current-context: c\n"
 #define CLUSTER "clusters: [{name: k, cluster: {server: 'https://h:6443/'}}]\n"
 
@@ -30,24 +30,24 @@ static struct roll_cred_spec parse(const char *text)
 
 static void a_context_names_cluster_and_user(void **state)
 {
-	static const char text[] =
-		"apiVersion: v1\nkind: Config\npreferences: {}\n"
-		"clusters:\n"
-		"- name: other\n  cluster: {server: 'https://wrong'}\n"
-		"- name: k\n"
-		"  cluster:\n"
-		"    server: https://h:6443/prefix/\n"
-		"    certificate-authority-data: QUJD\n"
-		"    certificate-authority: ignored.pem\n"
-		"    tls-server-name: api.example\n"
-		"    proxy-url: http://proxy:3128\n"
-		"contexts:\n"
-		"- {name: c, context: {cluster: k, user: u, namespace: n}}\n"
-		"- {name: d, context: {cluster: other, user: none}}\n"
-		"current-context: c\n"
-		"users:\n"
-		"- name: u\n"
-		"  user: {client-certificate: certs/me.crt, client-key: /keys/me.key, token: t0k}\n";
+	static const char text[] = "apiVersion: v1\nkind: Config\npreferences: {}\n"
+				   "clusters:\n"
+				   "- name: other\n  cluster: {server: 'https://wrong'}\n"
+				   "- name: k\n"
+				   "  cluster:\n"
+				   "    server: https://h:6443/prefix/\n"
+				   "    certificate-authority-data: QUJD\n"
+				   "    certificate-authority: ignored.pem\n"
+				   "    tls-server-name: api.example\n"
+				   "    proxy-url: http://proxy:3128\n"
+				   "contexts:\n"
+				   "- {name: c, context: {cluster: k, user: u, namespace: n}}\n"
+				   "- {name: d, context: {cluster: other, user: none}}\n"
+				   "current-context: c\n"
+				   "users:\n"
+				   "- name: u\n"
+				   "  user: {client-certificate: certs/me.crt, client-key: "
+				   "/keys/me.key, token: t0k}\n";
 	struct roll_cred_spec spec = parse(text);
 
 	(void)state;
@@ -68,8 +68,7 @@ static void a_context_names_cluster_and_user(void **state)
 
 static void a_plugin_is_described(void **state)
 {
-	static const char text[] =
-		CONTEXT
+	static const char text[] = CONTEXT
 		"clusters:\n"
 		"- name: k\n"
 		"  cluster:\n"
@@ -101,15 +100,16 @@ static void a_plugin_is_described(void **state)
 	assert_null(spec.plugin.env[2]);
 	assert_string_equal(spec.plugin.hint, "get it\\x0athere");
 	assert_true(spec.plugin.wants_cluster);
-	assert_string_equal(json_string_value(json_object_get(spec.plugin.config, "audience")), "a");
+	assert_string_equal(json_string_value(json_object_get(spec.plugin.config, "audience")),
+			    "a");
 	roll_cred_spec_fini(&spec);
 }
 
 static void a_bare_command_is_looked_for_in_the_path(void **state)
 {
-	struct roll_cred_spec spec =
-		parse(CONTEXT CLUSTER "users: [{name: u, user: {exec: {command: plugin, apiVersion: "
-				      "client.authentication.k8s.io/v1beta1}}}]\n");
+	struct roll_cred_spec spec = parse(
+		CONTEXT CLUSTER "users: [{name: u, user: {exec: {command: plugin, apiVersion: "
+				"client.authentication.k8s.io/v1beta1}}}]\n");
 
 	(void)state;
 	assert_string_equal(spec.plugin.command, "plugin");
@@ -139,7 +139,8 @@ static void what_cannot_be_done_is_refused(void **state)
 		{CONTEXT CLUSTER, "users"},
 		{CONTEXT "clusters: [{name: k, cluster: {}}]\nusers: [{name: u, user: {}}]\n",
 		 "server"},
-		{CONTEXT "clusters: [{name: k, cluster: {server: h}}]\nusers: [{name: u, user: {}}]\n",
+		{CONTEXT
+		 "clusters: [{name: k, cluster: {server: h}}]\nusers: [{name: u, user: {}}]\n",
 		 "server"},
 		{CONTEXT "clusters: [{name: k, cluster: {server: 'http://h'}}]\n"
 			 "users: [{name: u, user: {}}]\n",
@@ -275,10 +276,16 @@ static void files_are_merged_and_the_first_counts(void **state)
 static void base64_is_read_and_written(void **state)
 {
 	static const char *const pairs[][2] = {
-		{"", ""},	  {"f", "Zg=="},      {"fo", "Zm8="},	{"foo", "Zm9v"},
-		{"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"},
+		{"", ""},
+		{"f", "Zg=="},
+		{"fo", "Zm8="},
+		{"foo", "Zm9v"},
+		{"foob", "Zm9vYg=="},
+		{"fooba", "Zm9vYmE="},
+		{"foobar", "Zm9vYmFy"},
 	};
-	static const char *const bad[] = {"Zg", "Zg=", "Zh==", "Zg==Zg==", "=", "Z===", "Zm9v!", "Zm 9v"};
+	static const char *const bad[] = {
+		"Zg", "Zg=", "Zh==", "Zg==Zg==", "=", "Z===", "Zm9v!", "Zm 9v"};
 	struct roll_buf buf = {0};
 
 	(void)state;

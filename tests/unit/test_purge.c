@@ -409,9 +409,8 @@ static void a_path_must_fit(void **state)
 {
 	struct world *world = *state;
 	char path[200];
-	struct roll_purge_conf conf = {.loop = world->loop,
-				       .clock = &roll_clock_system,
-				       .socket = path};
+	struct roll_purge_conf conf = {
+		.loop = world->loop, .clock = &roll_clock_system, .socket = path};
 	struct roll_err err;
 
 	memset(path, 'x', sizeof path);

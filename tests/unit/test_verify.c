@@ -31,13 +31,15 @@ static const char *const objects[] = {
 	"{" API ",\"kind\":\"DNSZone\",\"metadata\":{\"name\":\"z\"},\"spec\":{\"domainName\":"
 	"\"example.com\",\"dnsZoneClassName\":\"public\"}}",
 	"{" API ",\"kind\":\"DNSRecordSet\",\"metadata\":{\"name\":\"www\"},\"spec\":{"
-	"\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"A\",\"records\":[{\"name\":\"www\",\"a\":{"
+	"\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"A\",\"records\":[{\"name\":\"www\",\"a\":"
+	"{"
 	"\"content\":\"192.0.2.10\"}}]}}",
 	"{" API ",\"kind\":\"DNSRecordSet\",\"metadata\":{\"name\":\"old\",\"creationTimestamp\":"
 	"\"2025-01-01T00:00:00Z\"},\"spec\":{\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"A\","
 	"\"records\":[{\"name\":\"both\",\"a\":{\"content\":\"192.0.2.20\"}}]}}",
 	"{" API ",\"kind\":\"DNSRecordSet\",\"metadata\":{\"name\":\"young\"},\"spec\":{"
-	"\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"A\",\"records\":[{\"name\":\"both\",\"a\":{"
+	"\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"A\",\"records\":[{\"name\":\"both\","
+	"\"a\":{"
 	"\"content\":\"192.0.2.21\"}}]}}",
 	"{" API ",\"kind\":\"DNSRecordSet\",\"metadata\":{\"name\":\"lab\"},\"spec\":{"
 	"\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"NS\",\"records\":[{\"name\":\"lab\","
@@ -61,8 +63,8 @@ static void remove_view(void)
 
 static void build_view(void)
 {
-	struct roll_writer_conf conf = {.dir = dir, .controller = "powerdns",
-					.clock = &roll_clock_system};
+	struct roll_writer_conf conf = {
+		.dir = dir, .controller = "powerdns", .clock = &roll_clock_system};
 	struct roll_apply *apply = roll_apply_new();
 	enum roll_apply_result result;
 	struct roll_writer *writer;
@@ -93,8 +95,8 @@ static void build_view(void)
 /* Runs the verb; *text is what it printed, to be freed. */
 static int run_verify(bool is_json, char **text)
 {
-	struct roll_ctl ctl = {.clock = &roll_clock_system, .view_dir = dir, .verb = "verify",
-			       .is_json = is_json};
+	struct roll_ctl ctl = {
+		.clock = &roll_clock_system, .view_dir = dir, .verb = "verify", .is_json = is_json};
 	size_t size;
 	FILE *file = open_memstream(text, &size);
 	int code;
@@ -373,7 +375,8 @@ static const struct {
 	void (*inflict)(struct raw *raw);
 	const char *want; /* in the output */
 } cases[] = {
-	{"a name that is lost", lose_name, "missing   names    www.example.com of DNSZone default/z"},
+	{"a name that is lost", lose_name,
+	 "missing   names    www.example.com of DNSZone default/z"},
 	{"a name that is left over", leave_name,
 	 "left over names    ghost.example.com of DNSZone default/z"},
 	{"a name of no zone", leave_name_of_unknown_zone, "left over names    number 30583"},
@@ -429,8 +432,9 @@ static void accepts_a_view_that_is_right(void **state)
 	assert_non_null(strstr(text, "6 objects, 3 names: the view is what the objects mean"));
 	free(text);
 	assert_int_equal(run_verify(true, &text), ROLL_EXIT_OK);
-	assert_string_equal(text, "{\"differences\":[],\"objects\":6,\"names\":3,\"sweepPending\":0,"
-				  "\"good\":true}\n");
+	assert_string_equal(text,
+			    "{\"differences\":[],\"objects\":6,\"names\":3,\"sweepPending\":0,"
+			    "\"good\":true}\n");
 	free(text);
 	remove_view();
 }
