@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 #ifdef HAVE_SYSTEMD
 #include <systemd/sd-daemon.h>
 #endif
@@ -29,7 +31,12 @@ struct roll_loop {
 	size_t deferred_room;
 };
 
+/*
+ * A timer is a descriptor. With libevent's own, every wait for events would have a timeout, and to
+ * arm and disarm that for each request costs more than the request where the clock is virtual.
+ */
 struct roll_timer {
+	int fd;
 	struct event *event;
 	void (*on_timer)(void *ctx);
 	void *ctx;
@@ -166,10 +173,12 @@ void roll_loop_defer(struct roll_loop *loop, void (*fn)(void *what), void *what)
 static void on_timer_event(evutil_socket_t fd, short what, void *ctx)
 {
 	struct roll_timer *timer = ctx;
+	uint64_t expirations;
 
-	(void)fd;
 	(void)what;
-	timer->on_timer(timer->ctx);
+	/* Nothing to read: it was stopped or set again in this turn of the loop. */
+	if (read(fd, &expirations, sizeof expirations) == sizeof expirations)
+		timer->on_timer(timer->ctx);
 }
 
 struct roll_timer *roll_timer_new(struct roll_loop *loop, void (*on_timer)(void *ctx), void *ctx)
@@ -180,9 +189,12 @@ struct roll_timer *roll_timer_new(struct roll_loop *loop, void (*on_timer)(void 
 		return NULL;
 	timer->on_timer = on_timer;
 	timer->ctx = ctx;
-	timer->event = evtimer_new(loop->base, on_timer_event, timer);
-	if (!timer->event) {
-		free(timer);
+	timer->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (timer->fd >= 0)
+		timer->event = event_new(loop->base, timer->fd, EV_READ | EV_PERSIST,
+					 on_timer_event, timer);
+	if (!timer->event || event_add(timer->event, NULL)) {
+		roll_timer_free(timer);
 		return NULL;
 	}
 	return timer;
@@ -192,26 +204,40 @@ void roll_timer_free(struct roll_timer *timer)
 {
 	if (!timer)
 		return;
-	event_free(timer->event);
+	if (timer->event)
+		event_free(timer->event);
+	if (timer->fd >= 0)
+		close(timer->fd);
 	free(timer);
+}
+
+static void set_delay(struct roll_timer *timer, const struct timespec *delay)
+{
+	struct itimerspec once = {.it_value = *delay};
+	int rc = timerfd_settime(timer->fd, 0, &once, NULL);
+
+	/* It fails only for what is no timer or no time. */
+	assert(rc == 0);
+	(void)rc;
 }
 
 void roll_timer_set(struct roll_timer *timer, int64_t delay_ms)
 {
-	struct timeval delay;
+	struct timespec delay;
 
 	assert(delay_ms >= 0);
 	delay.tv_sec = delay_ms / 1000;
-	delay.tv_usec = delay_ms % 1000 * 1000;
-	/* Without memory for it, better too early than never; making it active needs none. */
-	if (evtimer_add(timer->event, &delay))
-		event_active(timer->event, EV_TIMEOUT, 1);
+	delay.tv_nsec = delay_ms % 1000 * 1000000;
+	/* Zero would stop it. */
+	if (delay_ms == 0)
+		delay.tv_nsec = 1;
+	set_delay(timer, &delay);
 }
 
 void roll_timer_stop(struct roll_timer *timer)
 {
 	if (timer)
-		evtimer_del(timer->event);
+		set_delay(timer, &(struct timespec){0, 0});
 }
 
 void roll_notify(const char *state)

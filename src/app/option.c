@@ -72,6 +72,8 @@ static enum roll_status set_number(const struct roll_option *option, const char 
 static enum roll_status set_value(const struct roll_option *option, const char *text)
 {
 	struct roll_option_list *list;
+	char host[64];
+	uint16_t port;
 
 	switch (option->kind) {
 	case ROLL_OPT_FLAG:
@@ -92,6 +94,11 @@ static enum roll_status set_value(const struct roll_option *option, const char *
 		return ROLL_OK;
 	case ROLL_OPT_WORD:
 		if (!is_word(option->words, text))
+			return ROLL_EINVAL;
+		*(const char **)option->value = text;
+		return ROLL_OK;
+	case ROLL_OPT_ENDPOINT:
+		if (roll_endpoint_parse(text, host, sizeof host, &port))
 			return ROLL_EINVAL;
 		*(const char **)option->value = text;
 		return ROLL_OK;
@@ -140,6 +147,9 @@ static void print_expected(const struct roll_option *option, FILE *out)
 		break;
 	case ROLL_OPT_WORD:
 		fprintf(out, "one of %s", option->words);
+		break;
+	case ROLL_OPT_ENDPOINT:
+		fputs("an address and a port such as 127.0.0.1:9153, [::1]:9153 or :9153", out);
 		break;
 	}
 }

@@ -21,6 +21,7 @@ enum roll_option_kind {
 	ROLL_OPT_NUMBER,   /* int64_t; min and max */
 	ROLL_OPT_OCTAL,	   /* int64_t; a file mode */
 	ROLL_OPT_WORD,	   /* const char *; one of `words` */
+	ROLL_OPT_ENDPOINT, /* const char *; what roll_endpoint_parse takes */
 };
 
 struct roll_option_list {
