@@ -84,9 +84,16 @@ def keep_logs():
 
 
 def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port free for UDP and TCP, below those that the kernel gives to clients."""
+    while True:
+        port = random.randrange(20000, 32000)
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
+                udp.bind(("127.0.0.1", port))
+                tcp.bind(("127.0.0.1", port))
+                return port
+        except OSError:
+            continue
 
 
 class Remote:
