@@ -59,7 +59,7 @@ static enum roll_status parse(int argc, char **argv, struct options *o)
 		 "fail when the source was not confirmed for so long"},
 		{"cacheable", ROLL_OPT_FLAG, &o->is_cacheable, NULL, NULL, 0, 0, NULL,
 		 "let PowerDNS cache answers (rows without scopeMask)"},
-		{"http", ROLL_OPT_STRING, &o->http, "ADDR:PORT", NULL, 0, 0, NULL,
+		{"http", ROLL_OPT_ENDPOINT, &o->http, "ADDR:PORT", NULL, 0, 0, NULL,
 		 "serve /metrics, /healthz and /readyz there"},
 		{"log-level", ROLL_OPT_WORD, &o->log_level, "LEVEL", "info", 0, 0,
 		 "error|warn|info|debug", "what to log"},

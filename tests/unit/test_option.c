@@ -14,7 +14,7 @@
 
 /* One option of each kind. */
 static bool flag;
-static const char *string, *word;
+static const char *string, *word, *endpoint;
 static struct roll_option_list list;
 static int64_t duration_ms, number, mode;
 
@@ -26,6 +26,7 @@ static const struct roll_option options[] = {
 	 "wait"},
 	{"number", ROLL_OPT_NUMBER, &number, "N", "7", 1, 100, NULL, "count"},
 	{"mode", ROLL_OPT_OCTAL, &mode, "MODE", "0660", 0, 0777, NULL, "mode"},
+	{"http", ROLL_OPT_ENDPOINT, &endpoint, "ADDR:PORT", NULL, 0, 0, NULL, "where"},
 	{"word", ROLL_OPT_WORD, &word, "WORD", "never", 0, 0, "leader|always|never", "when"},
 	{0},
 };
@@ -47,6 +48,7 @@ static enum roll_status parse(const char *const *words, int *rest_count)
 
 	flag = false;
 	string = NULL;
+	endpoint = NULL;
 	word = "never";
 	list.count = 0;
 	duration_ms = 5000;
@@ -144,6 +146,9 @@ static void mistakes_are_named_with_what_is_expected(void **state)
 		{{"prog", "--mode=7777"}, "expected an octal number"},
 		{{"prog", "--mode="}, "expected an octal number"},
 		{{"prog", "--mode=000000660"}, "expected an octal number"},
+		{{"prog", "--http=80"}, "expected an address and a port such as 127.0.0.1:9153"},
+		{{"prog", "--http=localhost:80"}, "expected an address and a port"},
+		{{"prog", "--http=127.0.0.1:99999"}, "expected an address and a port"},
 		{{"prog", "--word=some"}, "expected one of leader|always|never"},
 		{{"prog", "--word=leader|always"}, "expected one of"},
 		{{"prog", "--word="}, "expected one of"},
