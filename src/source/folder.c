@@ -108,6 +108,9 @@ enum roll_status roll_folder_list(struct roll_folder *folder, struct roll_err *e
 	}
 	if (!status)
 		folder->sink->confirmed(folder->sink->ctx);
+	else if (status == ROLL_EAGAIN)
+		roll_err_set(err, status, folder->root,
+			     "what it no longer has is held, as said before; nothing was changed");
 	else if (folder->err.code == status)
 		roll_err_set(err, status, folder->root, "%s", folder->err.text);
 	else

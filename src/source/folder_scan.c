@@ -109,22 +109,20 @@ void roll_folder_mark(struct roll_folder *folder, struct roll_file *file)
 		folder->dirty_room = room;
 	}
 	file->is_dirty = true;
+	file->dirty_at = folder->dirty_count;
 	folder->dirty[folder->dirty_count++] = file;
 }
 
 void roll_folder_unmark(struct roll_folder *folder, struct roll_file *file)
 {
-	size_t i;
+	struct roll_file *last;
 
 	if (!file->is_dirty)
 		return;
 	file->is_dirty = false;
-	for (i = 0; i < folder->dirty_count; i++) {
-		if (folder->dirty[i] == file) {
-			folder->dirty[i] = folder->dirty[--folder->dirty_count];
-			return;
-		}
-	}
+	last = folder->dirty[--folder->dirty_count];
+	last->dirty_at = file->dirty_at;
+	folder->dirty[file->dirty_at] = last;
 }
 
 /* Only a poll has to guess from the outside whether somebody is writing still. */
@@ -384,11 +382,11 @@ enum roll_status roll_folder_open_root(struct roll_folder *folder, struct roll_e
 								    : ROLL_EIO;
 
 	if (fd < 0)
-		return roll_err_errno(err, status, error, NULL, "cannot read the folder");
+		return roll_err_errno(err, status, error, folder->root, "cannot read the folder");
 	if (fstat(fd, &stat)) {
 		error = errno;
 		close(fd);
-		return roll_err_errno(err, ROLL_EIO, error, NULL, "cannot read the folder");
+		return roll_err_errno(err, ROLL_EIO, error, folder->root, "cannot read the folder");
 	}
 	if (folder->root_fd >= 0)
 		close(folder->root_fd);

@@ -24,6 +24,7 @@ struct roll_file {
 	uint64_t scan;	    /* the scan that last saw it */
 	bool is_told;	    /* the sink knows what it had, or that it could not be read */
 	bool is_dirty;
+	size_t dirty_at;    /* where in folder->dirty */
 	bool is_writing;    /* created or modified, and not closed yet */
 	bool is_modified;   /* while is_writing: bytes were seen to be written */
 	bool is_linked;	    /* reached through a symbolic link: its changes may not be told */
