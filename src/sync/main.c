@@ -179,7 +179,9 @@ static void wait_for_purge(struct roll_run *run)
 {
 	int64_t until = roll_clock_monotonic_ms(&roll_clock_system) + PURGE_WAIT_MS;
 
-	while (run->purge && !roll_purge_is_idle(run->purge) && !run->is_stopping &&
+	/* Where no pdns_server runs there is no cache to purge. */
+	while (run->purge && !roll_purge_is_idle(run->purge) &&
+	       !roll_purge_is_missing(run->purge) && !run->is_stopping &&
 	       roll_clock_monotonic_ms(&roll_clock_system) < until) {
 		roll_timer_set(run->work, WORK_MS);
 		if (event_base_loop(roll_loop_base(run->loop), EVLOOP_ONCE))

@@ -503,3 +503,8 @@ bool roll_purge_is_idle(const struct roll_purge *purge)
 	return purge->running == NONE && !purge->rediscovers && !purge->purges_all &&
 	       !purge->all_again_ms && !purge->fresh && !purge->later;
 }
+
+bool roll_purge_is_missing(const struct roll_purge *purge)
+{
+	return purge->is_missing;
+}

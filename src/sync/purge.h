@@ -40,6 +40,8 @@ enum roll_status roll_purge_new(const struct roll_purge_conf *conf, struct roll_
 void roll_purge_free(struct roll_purge *purge);
 /* After a commit; NULL: anything may have changed. */
 void roll_purge_changed(struct roll_purge *purge, const struct roll_changes *changes);
+/* The last attempt failed: nobody is there, or does not answer. */
+bool roll_purge_is_missing(const struct roll_purge *purge);
 /* Nothing is to be sent, now or later. */
 bool roll_purge_is_idle(const struct roll_purge *purge);
 

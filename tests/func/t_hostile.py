@@ -5,6 +5,7 @@ what is broken is lost at all."""
 import json
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import rolltest as rt
@@ -84,7 +85,43 @@ def lists():
     tap.equal(view.rollcall("verify").returncode, 0, "verify agrees")
 
 
+def held():
+    """--once with a list that --brake holds says what to do; approved, it passes."""
+    m, view = good(), rt.View()
+    m.put("more.json", *[a("n%d" % i) for i in range(9)])
+    view.sync_once(m)
+    m.delete("more.json")
+    done = view.sync_once(m, None, "--brake=50")
+    approve = os.path.join(view.dir, "approve")
+    tap.ok(done.returncode == 3 and "touch " + approve in done.err and
+           "is held, as said before; nothing was changed" in done.err, "held: 3, and how to go on",
+           done.err)
+    tap.equal(len(served(view)), 10, "nothing was changed")
+    with open(approve, "w"):
+        pass
+    tap.equal(view.sync_once(m, None, "--brake=50").returncode, 0, "approved: it passes")
+    tap.equal(served(view), ["www"], "what is gone is gone")
+    tap.ok(not os.path.exists(approve), "the approval is used up")
+
+
+def mistakes():
+    m, view = good(), rt.View()
+    done = rt.run("rollcall-sync", "--manifests", m.dir, "--view", view.dir, "--http", "80")
+    tap.ok(done.returncode == 2 and not os.path.exists(view.dir),
+           "an address that is none is a usage error, and nothing is made", done.err)
+    nowhere = os.path.join(m.dir, "nowhere")
+    done = rt.run("rollcall-sync", "--manifests", nowhere, "--view", view.dir, "--once")
+    tap.ok(done.returncode == 3 and nowhere in done.err, "a folder that is not there is named",
+           done.err)
+    began = time.monotonic()
+    done = view.sync_once(m, None, "--pdns-control=" + os.path.join(m.dir, "no.socket"))
+    tap.equal(done.returncode, 0, "--once without a pdns_server at the control socket")
+    tap.ok(time.monotonic() - began < 5, "does not wait for it")
+
+
 names_of_files()
+held()
+mistakes()
 byte_order_marks()
 lists()
 tap.done()
