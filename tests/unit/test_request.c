@@ -224,6 +224,37 @@ static void depth_and_number_of_parameters_have_a_bound(void **state)
 	}
 }
 
+/* Strings are read several bytes at a time: every byte is seen at every place. */
+static void every_byte_is_seen_wherever_it_stands(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n <= 20; n++) {
+		for (unsigned byte = 0; byte < 256; byte++) {
+			for (size_t at = 0; at < n; at++) {
+				const struct roll_param *p;
+				struct roll_request r;
+				enum roll_status status;
+				size_t head;
+
+				head = (size_t)snprintf(line, sizeof line,
+							"{\"parameters\":{\"x\":\"");
+				memset(line + head, 0x80, n);
+				line[head + at] = (char)byte;
+				memcpy(line + head + n, "\"}}", 3);
+				status = roll_request_parse(line, head + n + 3, &r, NULL);
+				if (byte < 0x20 || byte == '"' || byte == '\\') {
+					assert_int_equal(status, ROLL_EINVAL);
+					continue;
+				}
+				assert_int_equal(status, ROLL_OK);
+				p = roll_request_param(&r, "x", ROLL_PARAM_STRING);
+				assert_non_null(p);
+				assert_int_equal(p->text.n, n);
+			}
+		}
+	}
+}
+
 static void every_prefix_is_refused(void **state)
 {
 	static const char whole[] = "{\"method\":\"m\\u0041\",\"parameters\":{\"a\":[1,-2.5e1,"
@@ -248,6 +279,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_a_request_is_refused),
 		cmocka_unit_test(every_kind_of_value_is_stepped_over),
 		cmocka_unit_test(depth_and_number_of_parameters_have_a_bound),
+		cmocka_unit_test(every_byte_is_seen_wherever_it_stands),
 		cmocka_unit_test(every_prefix_is_refused),
 	};
 
