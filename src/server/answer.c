@@ -35,8 +35,11 @@ enum roll_status roll_answer_snap(struct roll_answer *answer, struct roll_snap *
 	int64_t age_ms;
 
 	status = roll_snap_begin(answer->view, true, out, err);
-	if (status || answer->max_stale_ms == 0)
+	if (status)
 		return status;
+	answer->content = roll_snap_content(*out);
+	if (answer->max_stale_ms == 0)
+		return ROLL_OK;
 	head = roll_snap_head(*out);
 	age_ms = roll_clock_wall_ms(answer->clock) - head->confirmed_ms;
 	if (age_ms <= answer->max_stale_ms)

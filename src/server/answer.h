@@ -26,7 +26,8 @@ struct roll_answer {
 	bool is_cacheable;    /* rows without scopeMask */
 	struct roll_reply reply;
 	/* Set by each answer. */
-	bool is_empty; /* the reply says that there is nothing, or refuses */
+	bool is_empty;	  /* the reply says that there is nothing, or refuses */
+	uint64_t content; /* of the snapshot, by roll_answer_snap */
 	/* When the next line of each kind may be logged, and how many were not since the last. */
 	int64_t quiet_until_ms[ROLL_COMPLAINTS];
 	uint64_t unsaid[ROLL_COMPLAINTS];

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "server/answer.h"
+#include "server/memo.h"
 #include "server/request.h"
 
 /*
@@ -165,11 +166,13 @@ static const struct method methods_table[] = {
 	 */
 	{"getBeforeAndAfterNamesAbsolute", NULL, NULL, FAILED},
 };
+#define METHOD_LOOKUP 0u
 #define METHOD_COUNT (sizeof methods_table / sizeof *methods_table)
 _Static_assert(METHOD_COUNT <= 64, "refused_seen has one bit per method");
 
 struct roll_methods {
 	struct roll_answer answer;
+	struct roll_memo *memo; /* of lookups; NULL: there was no memory for it */
 	struct roll_metric *calls;
 	struct roll_metric *seconds;
 	uint64_t refused_seen; /* one bit per row of the table */
@@ -200,6 +203,7 @@ struct roll_methods *roll_methods_new(const struct roll_methods_conf *conf)
 					       .max_stale_ms = conf->max_stale_ms,
 					       .is_cacheable = conf->is_cacheable};
 	roll_reply_init(&methods->answer.reply);
+	methods->memo = roll_memo_new();
 	if (conf->metrics) {
 		methods->calls = roll_metric_counter(
 			conf->metrics, "rollcall_server_calls_total",
@@ -218,6 +222,7 @@ void roll_methods_free(struct roll_methods *methods)
 	if (!methods)
 		return;
 	roll_reply_fini(&methods->answer.reply);
+	roll_memo_free(methods->memo);
 	free(methods);
 }
 
@@ -292,34 +297,73 @@ static double seconds_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+static void count_call(struct roll_methods *methods, size_t method, enum outcome outcome,
+		       double from)
+{
+	methods->counts[method][outcome]++;
+	roll_metric_observe(methods->seconds, NULL, seconds_now() - from);
+}
+
+/* The reply of before, if nothing has changed since; looked at as any other, in a snapshot. */
+static bool repeat_reply(struct roll_methods *methods, const struct roll_memo_place *place,
+			 struct roll_buf *out)
+{
+	struct roll_snap *snap = NULL;
+
+	if (roll_answer_snap(&methods->answer, &snap, NULL))
+		return false;
+	roll_snap_end(snap);
+	if (methods->answer.content != roll_memo_content(place))
+		return false;
+	roll_buf_add_str(out, roll_memo_reply(place));
+	return true;
+}
+
+static bool is_request(struct roll_methods *methods, char *line, size_t n,
+		       struct roll_request *request)
+{
+	struct roll_err why;
+
+	if (!roll_request_parse(line, n, request, &why) && request->method.n)
+		return true;
+	roll_answer_complain(&methods->answer, ROLL_COMPLAINT_BAD, NULL,
+			     request->method.n ? why.text : "no method");
+	return false;
+}
+
 enum roll_status roll_methods_answer(struct roll_methods *methods, char *line, size_t n,
 				     struct roll_buf *out)
 {
+	const double from = seconds_now();
 	const struct method *method;
+	struct roll_memo_place *place;
 	struct roll_request request;
 	enum outcome outcome;
-	struct roll_err why;
-	double from = seconds_now();
+	bool is_known;
 
-	if (roll_request_parse(line, n, &request, &why)) {
-		roll_answer_complain(&methods->answer, ROLL_COMPLAINT_BAD, NULL, why.text);
-		return ROLL_EPROTO;
+	place = roll_memo_find(methods->memo, roll_str_n(line, n), &is_known);
+	if (is_known && repeat_reply(methods, place, out)) {
+		outcome = roll_str_eq_c(roll_memo_reply(place), ROLL_REPLY_NOTHING) ? EMPTY
+										    : ANSWERED;
+		count_call(methods, METHOD_LOOKUP, outcome, from);
+		return out->status;
 	}
-	if (!request.method.n) {
-		roll_answer_complain(&methods->answer, ROLL_COMPLAINT_BAD, NULL, "no method");
+	if (!is_request(methods, line, n, &request))
 		return ROLL_EPROTO;
-	}
 	methods->answer.reply.out = out;
 	method = find_method(request.method);
-	if (method) {
-		outcome = run_method(methods, method, &request);
-	} else {
+	if (!method) {
 		log_unknown(methods, request.method);
 		roll_reply_result(&methods->answer.reply, "false");
-		outcome = REFUSED;
+		count_call(methods, METHOD_COUNT, REFUSED, from);
+		return out->status;
 	}
-	methods->counts[method ? (size_t)(method - methods_table) : METHOD_COUNT][outcome]++;
-	roll_metric_observe(methods->seconds, NULL, seconds_now() - from);
+	outcome = run_method(methods, method, &request);
+	/* A line without escapes is as it came. */
+	if (place && method == &methods_table[METHOD_LOOKUP] && outcome != FAILED && !out->status)
+		roll_memo_put(place, roll_str_n(line, n), roll_buf_str(out),
+			      methods->answer.content);
+	count_call(methods, (size_t)(method - methods_table), outcome, from);
 	return out->status;
 }
 

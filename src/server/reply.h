@@ -12,6 +12,9 @@
  *
  * Errors stick in the buffer; roll_reply_end tells.
  */
+/* Rows without a row. */
+#define ROLL_REPLY_NOTHING "{\"result\":[]}\n"
+
 struct roll_reply {
 	struct roll_buf *out;
 	struct roll_buf text;	/* scratch: a name or content before JSON escaping */

@@ -362,10 +362,12 @@ enum roll_status roll_request_parse(char *text, size_t n, struct roll_request *o
 const struct roll_param *roll_request_param(const struct roll_request *request, const char *name,
 					    enum roll_param_kind kind)
 {
+	const struct roll_str wanted = roll_str_c(name);
+
 	for (size_t i = request->param_count; i-- > 0;) {
 		const struct roll_param *param = &request->params[i];
 
-		if (roll_str_eq_c(param->name, name))
+		if (param->name.n == wanted.n && roll_str_eq(param->name, wanted))
 			return param->kind == kind ? param : NULL;
 	}
 	return NULL;

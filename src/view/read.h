@@ -44,6 +44,11 @@ enum roll_status roll_snap_begin(struct roll_view *view, bool complete_only, str
 				 struct roll_err *err) ROLL_MUST_CHECK;
 void roll_snap_end(struct roll_snap *snap);
 const struct roll_head *roll_snap_head(const struct roll_snap *snap);
+/*
+ * Two snapshots of one view with the same number hold the same, so that what was made from the one
+ * is true of the other.
+ */
+uint64_t roll_snap_content(const struct roll_snap *snap);
 
 /* State of a domain, or of one DNSZone's claim to it. */
 enum roll_zone_state {

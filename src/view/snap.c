@@ -339,3 +339,8 @@ const struct roll_head *roll_snap_head(const struct roll_snap *snap)
 {
 	return snap->head;
 }
+
+uint64_t roll_snap_content(const struct roll_snap *snap)
+{
+	return snap->content;
+}

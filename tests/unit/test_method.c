@@ -209,6 +209,37 @@ static void lookups_are_answered(void **state)
 	}
 }
 
+/* The reply of before is repeated only while the view is the same and can be read. */
+static void a_question_asked_again_sees_every_change(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 3; i++) {
+		assert_string_equal(lookup(f, "www.example.org.", "ANY", 1), WWW);
+		assert_string_equal(lookup(f, "nope.example.org.", "ANY", 1), NOTHING);
+	}
+	/* No commit: what is read is not looked at. One that cannot be begun is. */
+	fake.is_empty = true;
+	assert_string_equal(lookup(f, "www.example.org.", "ANY", 1), WWW);
+	fake.begin_status = ROLL_EIO;
+	assert_true(is_failure(lookup(f, "www.example.org.", "ANY", 1)));
+	fake.begin_status = ROLL_OK;
+	assert_string_equal(lookup(f, "www.example.org.", "ANY", 1), WWW);
+	/* Another client, type or zone is another question. */
+	assert_string_equal(lookup(f, "www.example.org.", "A", 1), NOTHING);
+	fake.head.generation++;
+	assert_string_equal(lookup(f, "www.example.org.", "ANY", 1), NOTHING);
+	fake.is_empty = false;
+	fake.head.generation++;
+	assert_string_equal(lookup(f, "www.example.org.", "ANY", 1), WWW);
+	fake.read_status = ROLL_ECORRUPT;
+	fake.head.generation++;
+	assert_true(is_failure(lookup(f, "www.example.org.", "ANY", 1)));
+	/* A failure is not repeated. */
+	fake.read_status = ROLL_OK;
+	assert_string_equal(lookup(f, "www.example.org.", "ANY", 1), WWW);
+}
+
 static void text_survives_both_escapings(void **state)
 {
 	struct fixture *f = *state;
@@ -381,6 +412,7 @@ static void a_read_error_is_never_an_absence(void **state)
 			fake.begin_status = statuses[k];
 			assert_true(is_failure(ask(f, requests[i])));
 			fake.begin_status = ROLL_OK;
+			fake.head.generation++;
 			fake.read_status = statuses[k];
 			assert_true(is_failure(ask(f, requests[i])));
 			fake.read_status = ROLL_OK;
@@ -611,6 +643,7 @@ static void calls_are_counted_by_outcome(void **state)
 	lookup(f, "nope.example.org.", "ANY", 1);
 	ask(f, METHOD("setFresh", "\"id\":1"));
 	ask(f, METHOD("what\\\"", ""));
+	fake.head.generation++;
 	fake.read_status = ROLL_EIO;
 	lookup(f, "nope.example.org.", "ANY", 1);
 	roll_methods_tell(f->methods);
@@ -632,6 +665,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(lookups_are_answered),
+		TEST(a_question_asked_again_sees_every_change),
 		TEST(text_survives_both_escapings),
 		TEST(every_byte_of_a_name_finds_its_way),
 		TEST(cacheable_rows_have_no_scope),
