@@ -19,9 +19,12 @@ struct roll_reader {
 	bool failed;
 };
 
+/* p may be NULL if n is 0, as in the empty slice. */
 static inline struct roll_reader roll_reader_of(const void *p, size_t n)
 {
-	return (struct roll_reader){(const uint8_t *)p, (const uint8_t *)p + n, false};
+	const uint8_t *from = n ? p : (const void *)"";
+
+	return (struct roll_reader){from, from + n, false};
 }
 
 uint8_t roll_reader_u8(struct roll_reader *r);

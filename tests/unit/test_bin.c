@@ -76,6 +76,11 @@ static void an_empty_reader_is_done(void **state)
 	(void)state;
 	assert_int_equal(roll_reader_bytes(&r, 0).n, 0);
 	assert_true(roll_reader_done(&r));
+	/* The empty slice has no bytes to point at. */
+	r = roll_reader_of(NULL, 0);
+	assert_true(roll_reader_done(&r));
+	assert_int_equal(roll_reader_u8(&r), 0);
+	assert_true(r.failed);
 }
 
 static void a_string_beyond_16_bits_is_refused(void **state)
