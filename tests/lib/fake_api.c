@@ -13,6 +13,8 @@
 
 #include "base/json.h"
 
+/* One long file: objects, connections and answers of one server, none of use without the others. */
+
 #define API_VERSION "dns.networking.miloapis.com/v1alpha1"
 #define API_PATH "/apis/" API_VERSION "/"
 

@@ -14,6 +14,11 @@
 #include "tests/lib/fake_sink.h"
 #include "tests/lib/until.h"
 
+/*
+ * Everything that a server was seen to do, against source/kube as a whole. One long file: the cases
+ * share one world, and are read beside one another.
+ */
+
 #define PATIENCE_MS 10000
 #define STREAMS 3
 
