@@ -132,7 +132,8 @@ def one_version(version, source):
     # The whole directory is taken away and made again under a running server.
     server = rt.Server(view, socket_path=path)
     ok_again(pdns, "served")
-    shutil.rmtree(view.dir)
+    os.rename(view.dir, view.dir + ".away")
+    shutil.rmtree(view.dir + ".away")
     view.sync_once(source)
     ok_again(pdns, "served from the new directory")
     source.put("more.json", rt.a_set("more", "example-com", "more", "192.0.2.2"))

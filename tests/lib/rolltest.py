@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 import dns.exception
 import dns.flags
@@ -87,6 +88,14 @@ class Tap:
 
 
 tap = Tap()
+
+
+def _died(*exception):
+    """Into the test's own log: what is on stderr gets lost there."""
+    tap.note("".join(traceback.format_exception(*exception)))
+
+
+sys.excepthook = _died
 
 
 def skip_all(why):
