@@ -132,6 +132,12 @@ static void report(struct roll_engine *engine, enum roll_status status, const st
 		 roll_str_show(roll_str_c(err->text), shown, sizeof shown));
 }
 
+static void damaged(const struct roll_writer *writer)
+{
+	roll_writer_mark_damaged(writer);
+	roll_log(ROLL_ERROR, "view-damaged", "remedy=\"restart: a new view is then built\"");
+}
+
 enum roll_status roll_engine_run(struct roll_engine *engine, roll_engine_fn fn, void *ctx)
 {
 	struct roll_err err = {0};
@@ -171,6 +177,8 @@ enum roll_status roll_engine_run(struct roll_engine *engine, roll_engine_fn fn, 
 	}
 	json_decref(engine->sliced);
 	engine->sliced = NULL;
+	if (status == ROLL_ECORRUPT)
+		damaged(engine->conf.writer);
 	if (!status)
 		roll_apply_use_number(engine->apply, roll_str_n("", 0), 0);
 	if (!is_ours)
@@ -311,6 +319,8 @@ static enum roll_status load(struct roll_engine *engine, struct roll_err *err)
 		else if (status == ROLL_ENOENT)
 			status = ROLL_OK;
 	}
+	if (status == ROLL_ECORRUPT)
+		damaged(engine->conf.writer);
 	if (status)
 		roll_err_set(err, status, NULL, "the view cannot be read: %s",
 			     roll_status_text(status));

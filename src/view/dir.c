@@ -17,7 +17,7 @@
  * The view directory:
  *
  *	current -> v12     the generation folder that is read
- *	v12/               data.mdb, lock.mdb
+ *	v12/               data.mdb, lock.mdb; "damaged" if it was found so
  *	v13/               being built, if any
  *	writer.lock        held by the one writer; its pid
  *	pidns              held by everybody; the PID namespace of those who are at it
@@ -152,7 +152,7 @@ out:
 void roll_dir_remove_folder(const char *dir, const char *folder)
 {
 	/* The data first: a reader that opens it just now finds none, and makes no lock file. */
-	static const char *const files[] = {"data.mdb", "lock.mdb"};
+	static const char *const files[] = {"data.mdb", "lock.mdb", ROLL_DAMAGE_MARK};
 	char *path = roll_dir_path(dir, folder);
 
 	if (!path)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,16 +192,36 @@ static enum roll_status open_tables(struct roll_env *env, enum roll_env_mode mod
 	return status;
 }
 
+/*
+ * Damage inside of the file shows only when its page is met: as an error, or as an assertion of
+ * LMDB's, behind which it aborts. Whoever writes the view then leaves a mark, or would meet the
+ * same page after every restart.
+ */
+void roll_env_mark_damaged(const struct roll_env *env)
+{
+	int fd = env->mark ? open(env->mark, O_WRONLY | O_CREAT | O_CLOEXEC, FILE_MODE) : -1;
+
+	if (fd >= 0)
+		close(fd);
+}
+
+static void on_assertion(MDB_env *mdb, const char *what)
+{
+	(void)what; /* LMDB prints it */
+	roll_env_mark_damaged(mdb_env_get_userctx(mdb));
+}
+
 /* LMDB makes an environment of a file that is not there, or empty. */
 static enum roll_status check_file(const char *path, struct roll_err *err)
 {
 	char *data = roll_dir_path(path, "data.mdb");
+	char *mark = roll_dir_path(path, ROLL_DAMAGE_MARK);
 	enum roll_status status = ROLL_OK;
 	struct stat st;
 
-	if (!data)
-		return roll_err_set(err, ROLL_ENOMEM, path, "no memory");
-	if (stat(data, &st))
+	if (!data || !mark)
+		status = roll_err_set(err, ROLL_ENOMEM, path, "no memory");
+	else if (stat(data, &st))
 		status = roll_err_errno(err,
 					errno == ENOENT || errno == ENOTDIR ? ROLL_ENOENT
 					: errno == EACCES		    ? ROLL_EDENIED
@@ -208,7 +229,11 @@ static enum roll_status check_file(const char *path, struct roll_err *err)
 					errno, data, "the view cannot be opened");
 	else if (st.st_size == 0)
 		status = roll_err_set(err, ROLL_ECORRUPT, path, "data.mdb is empty");
+	else if (access(mark, F_OK) == 0)
+		status = roll_err_set(err, ROLL_ECORRUPT, path,
+				      "data.mdb was found damaged; rollcall-sync makes a new one");
 	free(data);
+	free(mark);
 	return status;
 }
 
@@ -231,6 +256,12 @@ enum roll_status roll_env_open(const char *path, enum roll_env_mode mode, size_t
 	if (!env)
 		return roll_err_set(err, ROLL_ENOMEM, path, "no memory");
 	rc = mdb_env_create(&env->mdb);
+	if (!rc && mode == ROLL_ENV_WRITE) {
+		env->mark = roll_dir_path(path, ROLL_DAMAGE_MARK);
+		rc = env->mark ? mdb_env_set_userctx(env->mdb, env) : ENOMEM;
+		if (!rc)
+			rc = mdb_env_set_assert(env->mdb, on_assertion);
+	}
 	if (!rc)
 		rc = mdb_env_set_maxdbs(env->mdb, ROLL_TABLE_COUNT);
 	if (!rc)
@@ -265,6 +296,7 @@ void roll_env_close(struct roll_env *env)
 		return;
 	if (env->mdb)
 		mdb_env_close(env->mdb);
+	free(env->mark);
 	free(env);
 }
 

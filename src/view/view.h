@@ -56,8 +56,13 @@ enum roll_env_mode {
 struct roll_env {
 	MDB_env *mdb;
 	MDB_dbi dbi[ROLL_TABLE_COUNT];
+	char *mark; /* the file that says "damaged"; NULL for those who only read */
 };
 
+/* The next who opens it for writing begins a new one beside it; until then nobody reads it. */
+void roll_env_mark_damaged(const struct roll_env *env);
+
+#define ROLL_DAMAGE_MARK "damaged" /* an empty file beside data.mdb */
 #define ROLL_MAP_BYTES ((size_t)64 << 20)
 
 /* LMDB's code as ours. */

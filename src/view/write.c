@@ -410,6 +410,12 @@ enum roll_status roll_writer_reopen(struct roll_writer *writer, struct roll_err 
 	return ROLL_OK;
 }
 
+void roll_writer_mark_damaged(const struct roll_writer *writer)
+{
+	if (writer->current && !writer->next)
+		roll_env_mark_damaged(writer->current);
+}
+
 void roll_writer_check_readers(struct roll_writer *writer)
 {
 	int dead;

@@ -57,6 +57,11 @@ enum roll_status roll_writer_grow(struct roll_writer *writer, struct roll_err *e
  * writer.
  */
 struct roll_view *roll_writer_view(struct roll_writer *writer);
+/*
+ * After ROLL_ECORRUPT: the view is damaged within. It is left as it is, and the next
+ * roll_writer_open begins a new one.
+ */
+void roll_writer_mark_damaged(const struct roll_writer *writer);
 /* Free reader slots of dead processes; called on a timer. */
 void roll_writer_check_readers(struct roll_writer *writer);
 

@@ -119,7 +119,27 @@ def mistakes():
     tap.ok(time.monotonic() - began < 5, "does not wait for it")
 
 
+def damage():
+    """Pages inside of the view overwritten: two more runs at most, and all is right again."""
+    for what in (b"\0", b"\xa5"):
+        m, view = good(), rt.View()
+        m.put("more.json", *[a("n%d" % i) for i in range(300)])
+        view.sync_once(m)
+        current = os.path.join(view.dir, "current")
+        before = os.readlink(current)
+        with open(os.path.join(current, "data.mdb"), "r+b") as f:
+            f.seek(32 << 10)
+            f.write(what * (120 << 10))
+        codes = [view.sync_once(m, None).returncode for _ in range(3)]
+        tap.equal(codes[-1], 0, "a view damaged within is made anew %s" % codes)
+        tap.equal(len(served(view)), 301, "and serves all")
+        tap.equal(view.rollcall("verify").returncode, 0, "verify agrees")
+        tap.ok(os.readlink(current) != before and not os.path.exists(os.path.join(view.dir, before)),
+               "in a new folder, the old one is gone")
+
+
 names_of_files()
+damage()
 held()
 mistakes()
 byte_order_marks()

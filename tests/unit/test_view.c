@@ -262,7 +262,7 @@ static void a_view_of_another_controller_is_rebuilt(void **state)
 
 /* --- damage --- */
 
-enum damage { CUT_SHORT, EMPTY, GARBAGE, TEXT, NO_FILE, NO_FOLDER, DAMAGES };
+enum damage { CUT_SHORT, EMPTY, GARBAGE, TEXT, NO_FILE, NO_FOLDER, MARKED, DAMAGES };
 
 static void damage_view(const struct tempview *tv, enum damage damage)
 {
@@ -293,6 +293,12 @@ static void damage_view(const struct tempview *tv, enum damage damage)
 		break;
 	case NO_FOLDER:
 		tempview_remove_all(folder);
+		break;
+	case MARKED:
+		path_of(tv, "v1/damaged", data);
+		close(fd);
+		fd = open(data, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
 		break;
 	case DAMAGES:
 		break;
