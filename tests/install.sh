@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # install.sh GROUP...: install what is missing of Debian's packages; nothing to do, nothing done.
-# Groups: build (make and make install), demo (pdns-conf/demo.sh), test (make check), pdns (newer
-# PowerDNS), ci (.ci/run).
+# Groups: build (make and make install), demo (pdns-conf/demo.sh), test (make check), browser (the
+# page of rollcall-sync in Chromium), pdns (newer PowerDNS), ci (.ci/run).
 # No service is started by it: a pdns_server on port 53 is not what somebody who runs tests wants.
 set -eu
 
@@ -19,7 +19,11 @@ for group in "$@"; do
 		;;
 	test)
 		packages="$packages libcmocka-dev pdns-server pdns-backend-remote pdns-backend-bind
-			bind9-utils bind9-dnsutils ldnsutils python3 python3-dnspython openssl"
+			bind9-utils bind9-dnsutils ldnsutils python3 python3-dnspython openssl
+			prometheus"
+		;;
+	browser)
+		packages="$packages chromium"
 		;;
 	pdns)
 		packages="$packages ca-certificates debian-archive-keyring"

@@ -100,14 +100,41 @@ struct roll_apply_delta roll_apply_take_delta(struct roll_apply *apply)
 {
 	struct roll_apply_delta delta = apply->delta;
 
-	apply->delta = (struct roll_apply_delta){0, 0};
+	apply->delta = (struct roll_apply_delta){0};
 	return delta;
+}
+
+struct tally {
+	struct roll_apply_delta *delta;
+	int64_t sign;
+};
+
+static void on_tally(void *ctx, unsigned severity, unsigned reason, struct roll_str path,
+		     struct roll_str text)
+{
+	const struct tally *tally = ctx;
+
+	(void)path;
+	(void)text;
+	if (severity <= ROLL_FAULT && reason < ROLL_REASON_COUNT)
+		tally->delta->kept[severity][reason] += tally->sign;
+}
+
+void roll_apply_count(struct roll_apply_delta *delta, const struct roll_object_row *row,
+		      int64_t sign)
+{
+	struct tally tally = {delta, sign};
+
+	delta->faults += sign * (int64_t)row->fault_count;
+	delta->warnings += sign * (int64_t)row->warning_count;
+	/* Counts only; a row that is damaged is told where it matters. */
+	if (roll_row_findings(row, on_tally, &tally))
+		return;
 }
 
 static void count_row(struct roll_apply *apply, const struct roll_object_row *row, int64_t sign)
 {
-	apply->delta.faults += sign * (int64_t)row->fault_count;
-	apply->delta.warnings += sign * (int64_t)row->warning_count;
+	roll_apply_count(&apply->delta, row, sign);
 }
 
 /* What the row borrows moves to the arena, because the map may change under it. */

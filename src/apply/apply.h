@@ -103,7 +103,12 @@ struct roll_str roll_apply_key(struct roll_apply *apply, const struct roll_objec
 struct roll_apply_delta {
 	int64_t faults;
 	int64_t warnings;
+	/* Of these, those that rows keep (ROLL_FINDINGS_KEPT of each), by severity and reason. */
+	int64_t kept[2][ROLL_REASON_COUNT];
 };
+/* Count the findings of a row, sign times. */
+void roll_apply_count(struct roll_apply_delta *delta, const struct roll_object_row *row,
+		      int64_t sign);
 struct roll_apply_delta roll_apply_take_delta(struct roll_apply *apply);
 
 #endif

@@ -350,13 +350,13 @@ static enum roll_status judge_claims(void *ctx, const struct roll_name *owner,
 		status = turn_to(check, ROLL_ROW_RECORDSET, claim->object);
 		if (status != ROLL_OK)
 			return status;
-		roll_ctl_type(claim->rrset.type, type);
+		roll_words_type(claim->rrset.type, type);
 		if (claim->by < count)
 			snprintf(text, sizeof text, "%s %s is not served: %s has %s there and %s",
 				 name, type,
 				 roll_str_show(claims[claim->by].object, shown, sizeof shown),
-				 roll_ctl_type(claims[claim->by].rrset.type, by_type),
-				 roll_ctl_older(claims[claim->by].created_s, claim->created_s));
+				 roll_words_type(claims[claim->by].rrset.type, by_type),
+				 roll_words_older(claims[claim->by].created_s, claim->created_s));
 		else
 			snprintf(text, sizeof text,
 				 "%s %s is not served: the zone's own SOA and NS "
@@ -380,13 +380,13 @@ static void judge_state(struct check *check, const struct roll_domain *domain, u
 			 name,
 			 roll_str_show(domain->row->claims[domain->holder].object, shown,
 				       sizeof shown),
-			 roll_ctl_older(domain->row->claims[domain->holder].created_s,
+			 roll_words_older(domain->row->claims[domain->holder].created_s,
 					claim->created_s));
 	else if (claim->class_name.n)
-		snprintf(text, sizeof text, "%s is not served: %s (%s)", name, roll_ctl_why(state),
+		snprintf(text, sizeof text, "%s is not served: %s (%s)", name, roll_words_why(state),
 			 roll_str_show(claim->class_name, shown, sizeof shown));
 	else
-		snprintf(text, sizeof text, "%s is not served: %s", name, roll_ctl_why(state));
+		snprintf(text, sizeof text, "%s is not served: %s", name, roll_words_why(state));
 	tell(check, ROLL_FAULT, state == ROLL_ZONE_IN_USE ? "DNSZoneInUse" : "Pending",
 	     roll_str_n("", 0), roll_str_c(text));
 }

@@ -25,10 +25,10 @@ static void print_json_row(struct dump *dump, const struct roll_row *row)
 	char type[ROLL_TYPE_TEXT_SIZE];
 
 	roll_buf_reset(&dump->line);
-	roll_ctl_rdata(row->type, row->rdata, &dump->line);
+	roll_words_rdata(row->type, row->rdata, &dump->line);
 	roll_out_open(out, NULL, '{');
 	roll_ctl_json_name(out, "name", row->owner);
-	roll_out_c(out, "type", roll_ctl_type(row->type, type));
+	roll_out_c(out, "type", roll_words_type(row->type, type));
 	roll_out_u64(out, "ttl", row->ttl);
 	roll_out_str(out, "content", roll_buf_str(&dump->line));
 	roll_out_bool(out, "auth", row->auth);
@@ -45,12 +45,12 @@ static void print_row(struct dump *dump, const struct roll_row *row)
 	roll_name_print(row->owner, ROLL_DOT_FINAL, line);
 	if (is_generic) {
 		roll_buf_printf(line, "\t%u\tIN\tTYPE%u\t", row->ttl, row->type);
-		roll_ctl_rdata_generic(row->rdata, line);
+		roll_words_rdata_generic(row->rdata, line);
 		roll_buf_add_c(line, " ; ALIAS ");
 	} else {
-		roll_buf_printf(line, "\t%u\tIN\t%s\t", row->ttl, roll_ctl_type(row->type, type));
+		roll_buf_printf(line, "\t%u\tIN\t%s\t", row->ttl, roll_words_type(row->type, type));
 	}
-	roll_ctl_rdata(row->type, row->rdata, line);
+	roll_words_rdata(row->type, row->rdata, line);
 	roll_buf_add_char(line, '\n');
 	roll_out_raw(&dump->ctl->out, roll_buf_str(line));
 }
@@ -125,7 +125,7 @@ static int dump_one(struct dump *dump, const char *text)
 		status = roll_snap_domain(dump->snap, &name, &domain);
 		if (status == ROLL_OK)
 			roll_ctl_complain(ctl, "the zone %s is not served: %s", shown,
-					  roll_ctl_why(domain.state));
+					  roll_words_why(domain.state));
 		else if (status == ROLL_ENOENT)
 			roll_ctl_complain(ctl,
 					  "no DNSZone has the domain %s; `rollcall zones` "

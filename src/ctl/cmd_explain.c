@@ -5,46 +5,8 @@
  */
 
 #include "ctl/ctl.h"
-#include "ctl/explain.h"
+#include "explain/explain.h"
 #include "dns/type.h"
-
-static const char *result_word(const struct roll_explain *x)
-{
-	static const char *const words[] = {
-		[ROLL_EXPLAIN_ANSWER] = "answer",     [ROLL_EXPLAIN_NODATA] = "nodata",
-		[ROLL_EXPLAIN_NXDOMAIN] = "nxdomain", [ROLL_EXPLAIN_REFERRAL] = "referral",
-		[ROLL_EXPLAIN_REFUSED] = "refused",
-	};
-
-	return words[x->result];
-}
-
-static bool has_type(const struct roll_explain *x, uint16_t type)
-{
-	const struct roll_explain_record *record;
-
-	for (record = x->records; record; record = record->next) {
-		if (record->type == type)
-			return true;
-	}
-	return false;
-}
-
-/* An ALIAS serves addresses only through PowerDNS, and at a wildcard not even so. */
-static const char *alias_note(const struct roll_explain *x)
-{
-	bool asks_addresses =
-		x->type == ROLL_TYPE_ANY || x->type == ROLL_TYPE_A || x->type == ROLL_TYPE_AAAA;
-
-	if (!asks_addresses || !has_type(x, ROLL_TYPE_ALIAS))
-		return NULL;
-	if (x->has_wildcard)
-		return "PowerDNS never expands an ALIAS at a wildcard: no addresses come of it";
-	if (has_type(x, ROLL_TYPE_A) || has_type(x, ROLL_TYPE_AAAA))
-		return "PowerDNS uses an ALIAS only for the address type that the name lacks";
-	return "PowerDNS looks the addresses of an ALIAS up itself: needs expand-alias=yes and "
-	       "resolver=";
-}
 
 /* Who serves instead of a loser, in words. */
 static void print_winner(struct roll_ctl *ctl, const struct roll_explain_claim *claim)
@@ -57,8 +19,8 @@ static void print_winner(struct roll_ctl *ctl, const struct roll_explain_claim *
 		return;
 	}
 	roll_out_shown(out, claim->by);
-	roll_out_text(out, " has %s here and %s (%s)", roll_ctl_type(claim->by_type, type),
-		      roll_ctl_older(claim->by_created_s, claim->created_s),
+	roll_out_text(out, " has %s here and %s (%s)", roll_words_type(claim->by_type, type),
+		      roll_words_older(claim->by_created_s, claim->created_s),
 		      roll_ctl_since(ctl, claim->by_created_s, since));
 }
 
@@ -69,7 +31,7 @@ static void print_headline(struct roll_ctl *ctl, const struct roll_explain *x)
 
 	roll_ctl_out_name(out, &x->name);
 	if (x->type != ROLL_TYPE_ANY)
-		roll_out_text(out, " %s", roll_ctl_type(x->type, type));
+		roll_out_text(out, " %s", roll_words_type(x->type, type));
 	switch (x->result) {
 	case ROLL_EXPLAIN_ANSWER:
 		roll_out_text(out, ": answered");
@@ -125,7 +87,7 @@ static void print_zone(struct roll_ctl *ctl, const struct roll_explain *x)
 		roll_out_text(out, "  DNSZone ");
 		roll_out_shown(out, in->claim.object);
 		if (in->state != ROLL_ZONE_SERVED)
-			roll_out_text(out, "  not served: %s", roll_ctl_why(in->state));
+			roll_out_text(out, "  not served: %s", roll_words_why(in->state));
 		else
 			roll_out_text(out, is_answering ? "  answers" : "  served, less deep");
 		if (in->claim.class_name.n) {
@@ -144,13 +106,13 @@ static void print_records(struct roll_ctl *ctl, const struct roll_explain *x)
 	char type[ROLL_TYPE_TEXT_SIZE], owner[ROLL_NAME_TEXT_SIZE];
 	struct roll_out *out = &ctl->out;
 	const char *label = "records";
-	const char *note = alias_note(x);
+	const char *note = roll_explain_alias_note(x);
 
 	for (record = x->records; record; record = record->next) {
 		roll_out_label(out, label);
 		label = "";
 		roll_out_text(out, "%s %u %s ", roll_name_show(&record->owner, owner), record->ttl,
-			      roll_ctl_type(record->type, type));
+			      roll_words_type(record->type, type));
 		roll_out_sentence(out, record->content);
 		roll_out_text(out, record->object.n ? "  <- " : "  <- the zone's class");
 		roll_out_shown(out, record->object);
@@ -175,7 +137,7 @@ static void print_claims(struct roll_ctl *ctl, const struct roll_explain *x)
 		roll_out_label(out, label);
 		label = "";
 		roll_out_shown(out, claim->object);
-		roll_out_text(out, " %s (%s)  ", roll_ctl_type(claim->type, type),
+		roll_out_text(out, " %s (%s)  ", roll_words_type(claim->type, type),
 			      roll_ctl_since(ctl, claim->created_s, since));
 		if (!claim->is_in_zone && claim->state == ROLL_ZONE_SERVED) {
 			roll_out_text(out, "not served: shadowed, the deeper zone ");
@@ -184,7 +146,7 @@ static void print_claims(struct roll_ctl *ctl, const struct roll_explain *x)
 		} else if (!claim->is_in_zone) {
 			roll_out_text(out, "not served: its DNSZone ");
 			roll_out_shown(out, claim->zone);
-			roll_out_text(out, " is not (%s)", roll_ctl_why(claim->state));
+			roll_out_text(out, " is not (%s)", roll_words_why(claim->state));
 		} else if (claim->verdict == ROLL_VERDICT_SERVED) {
 			roll_out_text(out, "serves");
 		} else {
@@ -272,7 +234,7 @@ static void print_json_claims(struct roll_ctl *ctl, const struct roll_explain *x
 
 		roll_out_open(out, NULL, '{');
 		roll_out_str(out, "object", claim->object);
-		roll_out_c(out, "type", roll_ctl_type(claim->type, type));
+		roll_out_c(out, "type", roll_words_type(claim->type, type));
 		roll_out_time(out, "created", claim->created_s);
 		roll_out_str(out, "zoneObject", claim->zone);
 		roll_out_bool(out, "serves", is_serving);
@@ -341,8 +303,8 @@ static void print_json(struct roll_ctl *ctl, const struct roll_explain *x)
 
 	roll_out_open(out, NULL, '{');
 	roll_ctl_json_name(out, "name", &x->name);
-	roll_out_c(out, "type", x->type == ROLL_TYPE_ANY ? NULL : roll_ctl_type(x->type, type));
-	roll_out_c(out, "result", result_word(x));
+	roll_out_c(out, "type", x->type == ROLL_TYPE_ANY ? NULL : roll_words_type(x->type, type));
+	roll_out_c(out, "result", roll_explain_result_text(x->result));
 	roll_out_bool(out, "emptyNonTerminal", x->is_ent && !x->has_wildcard);
 	if (x->has_cut)
 		roll_ctl_json_name(out, "delegation", &x->cut);
@@ -368,7 +330,7 @@ static void print_json(struct roll_ctl *ctl, const struct roll_explain *x)
 	for (record = x->records; record; record = record->next) {
 		roll_out_open(out, NULL, '{');
 		roll_ctl_json_name(out, "name", &record->owner);
-		roll_out_c(out, "type", roll_ctl_type(record->type, type));
+		roll_out_c(out, "type", roll_words_type(record->type, type));
 		roll_out_u64(out, "ttl", record->ttl);
 		roll_out_str(out, "content", record->content);
 		roll_out_bool(out, "auth", record->auth);
@@ -383,7 +345,7 @@ static void print_json(struct roll_ctl *ctl, const struct roll_explain *x)
 	}
 	roll_out_close(out);
 	print_json_claims(ctl, x);
-	roll_out_c(out, "note", alias_note(x));
+	roll_out_c(out, "note", roll_explain_alias_note(x));
 	print_json_rest(ctl, x);
 	roll_out_close(out);
 }

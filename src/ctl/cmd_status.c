@@ -108,7 +108,7 @@ static void print_zones(struct roll_ctl *ctl, const struct tally *tally)
 	for (i = 0; i < tally->unserved && i < UNSERVED_SHOWN; i++) {
 		roll_out_label(out, "");
 		roll_ctl_out_name(out, &tally->first[i].name);
-		roll_out_text(out, ": %s\n", roll_ctl_why(tally->first[i].state));
+		roll_out_text(out, ": %s\n", roll_words_why(tally->first[i].state));
 	}
 	if (tally->unserved > UNSERVED_SHOWN) {
 		roll_out_label(out, "");
@@ -137,7 +137,7 @@ static void print_text(struct roll_ctl *ctl, const struct roll_head *head,
 				   "answered SERVFAIL\n");
 	roll_out_label(out, "confirmed");
 	if (head->confirmed_ms)
-		roll_out_text(out, "%s ago\n", roll_age_print(ctl->now_s - confirmed_s, age));
+		roll_out_text(out, "%s ago\n", roll_words_age(ctl->now_s - confirmed_s, age));
 	else
 		roll_out_text(out, "never\n");
 	roll_out_label(out, "source");

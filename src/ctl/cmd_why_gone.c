@@ -5,7 +5,7 @@
  */
 
 #include "ctl/ctl.h"
-#include "ctl/explain.h"
+#include "explain/explain.h"
 
 struct search {
 	struct roll_ctl *ctl;

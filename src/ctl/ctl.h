@@ -4,6 +4,7 @@
 
 #include "app/option.h"
 #include "ctl/out.h"
+#include "explain/words.h"
 #include "model/object.h"
 #include "view/read.h"
 
@@ -55,20 +56,6 @@ bool roll_ctl_name(const struct roll_ctl *ctl, const char *text,
 /* "2026-12-02T05:31:50Z, 3d 2h ago" or "without creation time". Returns text. */
 #define ROLL_SINCE_SIZE 80
 const char *roll_ctl_since(const struct roll_ctl *ctl, int64_t seconds, char text[ROLL_SINCE_SIZE]);
-
-/* "A", or "TYPE123" for what we do not know. Returns text. */
-#define ROLL_TYPE_TEXT_SIZE 12
-const char *roll_ctl_type(uint16_t type, char text[ROLL_TYPE_TEXT_SIZE]);
-/* Rdata as a zone file has it; rdata that cannot be printed comes in the form of RFC 3597. */
-void roll_ctl_rdata(uint16_t type, struct roll_str rdata, struct roll_buf *buf);
-/* RFC 3597, 5: \# length hex. */
-void roll_ctl_rdata_generic(struct roll_str rdata, struct roll_buf *buf);
-
-/* "is older", or what else decides between two objects of the same age. */
-const char *roll_ctl_older(int64_t winner_s, int64_t loser_s);
-
-/* Why a DNSZone is not served, as the end of a sentence. */
-const char *roll_ctl_why(enum roll_zone_state state);
 
 /* Names without final dot, as people type them; the root is ".". */
 void roll_ctl_out_name(struct roll_out *out, const struct roll_name *name);

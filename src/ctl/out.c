@@ -175,21 +175,6 @@ void roll_out_time(struct roll_out *out, const char *key, int64_t seconds)
 		   seconds == 0 || seconds == INT64_MAX ? NULL : roll_time_print(seconds, text));
 }
 
-const char *roll_age_print(int64_t seconds, char text[ROLL_AGE_SIZE])
-{
-	long long s = seconds < 0 ? 0 : seconds;
-
-	if (s < 60)
-		snprintf(text, ROLL_AGE_SIZE, "%llds", s);
-	else if (s < 3600)
-		snprintf(text, ROLL_AGE_SIZE, "%lldm %llds", s / 60, s % 60);
-	else if (s < 86400)
-		snprintf(text, ROLL_AGE_SIZE, "%lldh %lldm", s / 3600, s % 3600 / 60);
-	else
-		snprintf(text, ROLL_AGE_SIZE, "%lldd %lldh", s / 86400, s % 86400 / 3600);
-	return text;
-}
-
 /* --- tables --- */
 
 void roll_table_init(struct roll_table *table, struct roll_out *out, size_t columns)

@@ -48,10 +48,6 @@ void roll_out_bool(struct roll_out *out, const char *key, bool value);
 /* RFC 3339; INT64_MAX and 0 ("never") give null. */
 void roll_out_time(struct roll_out *out, const char *key, int64_t seconds);
 
-/* "5s", "3m 20s", "4h 10m", "12d 3h": an age for people. Returns text. */
-#define ROLL_AGE_SIZE 40
-const char *roll_age_print(int64_t seconds, char text[ROLL_AGE_SIZE]);
-
 /*
  * Columns of text. Rows are kept until a block of them is full, then printed as wide as that block
  * needs: memory stays bounded.

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "sync/engine_state.h"
@@ -66,10 +67,29 @@ static void note_head(struct roll_engine *engine, struct roll_txn *txn)
 		engine->objects[i] = head->object_count[i];
 }
 
+static void add_delta(struct roll_apply_delta *to, const struct roll_apply_delta *delta)
+{
+	to->faults += delta->faults;
+	to->warnings += delta->warnings;
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t k = 0; k < ROLL_REASON_COUNT; k++)
+			to->kept[i][k] += delta->kept[i][k];
+	}
+}
+
+/* Finer than the clock that is injected: commits in memory take microseconds. */
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 static enum roll_status commit(struct roll_engine *engine, struct roll_txn *txn,
 			       struct roll_err *err)
 {
-	int64_t began = roll_clock_monotonic_ms(engine->conf.clock), took;
+	double began = seconds_now();
 	uint64_t before[ROLL_KIND_COUNT];
 	struct roll_apply_delta delta;
 	enum roll_status status;
@@ -86,11 +106,9 @@ static enum roll_status commit(struct roll_engine *engine, struct roll_txn *txn,
 		return status;
 	}
 	engine->is_identity_new = false;
-	engine->faults += delta.faults;
-	engine->warnings += delta.warnings;
-	took = roll_clock_monotonic_ms(engine->conf.clock) - began;
+	add_delta(&engine->found, &delta);
 	roll_metric_add(engine->m_commits, NULL, NULL, 1);
-	roll_metric_observe(engine->m_commit_seconds, NULL, (double)took / 1000);
+	roll_metric_observe(engine->m_commit_seconds, NULL, seconds_now() - began);
 	if (engine->conf.on_commit && !engine->is_building)
 		engine->conf.on_commit(engine->conf.ctx, &engine->changes);
 	return ROLL_OK;
@@ -217,6 +235,8 @@ static void on_confirmed(void *ctx)
 	if (!engine->is_reachable)
 		roll_log(ROLL_INFO, "source-reachable", "reason=\"in step again\"");
 	engine->is_reachable = true;
+	engine->unreachable_ms = 0;
+	engine->why_unreachable[0] = '\0';
 	/* What was told is not in the view, so it is not in step. */
 	if (!engine->is_writable || engine->is_building)
 		return;
@@ -232,11 +252,12 @@ static void on_confirmed(void *ctx)
 static void on_unreachable(void *ctx, const char *why)
 {
 	struct roll_engine *engine = ctx;
-	char shown[256];
 
-	if (engine->is_reachable)
-		roll_log(ROLL_WARN, "source-unreachable", "reason=\"%s\"",
-			 roll_str_show(roll_str_c(why), shown, sizeof shown));
+	roll_str_show(roll_str_c(why), engine->why_unreachable, sizeof engine->why_unreachable);
+	if (engine->is_reachable) {
+		roll_log(ROLL_WARN, "source-unreachable", "reason=\"%s\"", engine->why_unreachable);
+		engine->unreachable_ms = roll_engine_now_ms(engine);
+	}
 	engine->is_reachable = false;
 }
 
@@ -273,8 +294,7 @@ static enum roll_status count_row(void *ctx, const struct roll_object_row *row)
 {
 	struct roll_engine *engine = ctx;
 
-	engine->faults += row->fault_count;
-	engine->warnings += row->warning_count;
+	roll_apply_count(&engine->found, row, 1);
 	return ROLL_OK;
 }
 
@@ -331,7 +351,7 @@ out:
 
 static void make_metrics(struct roll_engine *engine)
 {
-	static const double bounds[] = {0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30};
+	static const double bounds[] = {1e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1, 5, 30};
 	struct roll_metrics *metrics = engine->conf.metrics;
 
 	if (!metrics)
@@ -343,7 +363,7 @@ static void make_metrics(struct roll_engine *engine)
 							 bounds, sizeof bounds / sizeof *bounds);
 	engine->m_errors = roll_metric_counter(metrics, "rollcall_sync_commit_errors_total",
 					       "Commits that failed.", NULL, NULL);
-	engine->m_events = roll_metric_counter(metrics, "rollcall_sync_objects_total",
+	engine->m_events = roll_metric_counter(metrics, "rollcall_sync_news_total",
 					       "Objects taken from the source.", "news", NULL);
 	engine->m_lists =
 		roll_metric_counter(metrics, "rollcall_sync_lists_total",
@@ -471,11 +491,16 @@ enum roll_status roll_engine_position(struct roll_engine *engine, struct roll_st
 	return status;
 }
 
+static uint64_t natural(int64_t n)
+{
+	return n > 0 ? (uint64_t)n : 0;
+}
+
 void roll_engine_counts(struct roll_engine *engine, struct roll_engine_counts *out)
 {
 	*out = (struct roll_engine_counts){
-		.faults = engine->faults > 0 ? (uint64_t)engine->faults : 0,
-		.warnings = engine->warnings > 0 ? (uint64_t)engine->warnings : 0,
+		.faults = natural(engine->found.faults),
+		.warnings = natural(engine->found.warnings),
 		.rejected = engine->reject_count + engine->rejects_dropped,
 		.removed_by_list = engine->removed_by_list,
 		.healed = engine->healed,
@@ -484,6 +509,15 @@ void roll_engine_counts(struct roll_engine *engine, struct roll_engine_counts *o
 		.is_complete = !engine->is_building,
 		.is_reachable = engine->is_reachable,
 		.is_writable = engine->is_writable,
+		.revision = engine->high_water,
+		.unreachable_ms = engine->unreachable_ms,
+		.why_unreachable = engine->why_unreachable,
 	};
 	memcpy(out->objects, engine->objects, sizeof out->objects);
+	for (size_t i = 0; i < engine->guarded_count; i++)
+		out->held_objects += engine->guarded[i].held;
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t k = 0; k < ROLL_REASON_COUNT; k++)
+			out->found[i][k] = natural(engine->found.kept[i][k]);
+	}
 }

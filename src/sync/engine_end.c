@@ -261,6 +261,8 @@ static enum roll_status judge(struct end *end)
 			verdict = roll_guard_judge(&guarded->guard, &end->found);
 	}
 	end->is_judged = true;
+	if (verdict != ROLL_GUARD_OLD)
+		guarded->held = verdict == ROLL_GUARD_PASS ? 0 : end->found.missing;
 	if (verdict == ROLL_GUARD_PASS) {
 		if (held_before)
 			roll_log(ROLL_INFO, "list-released", "missing=%" PRIu64 " held=%" PRIu64,

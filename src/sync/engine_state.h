@@ -62,6 +62,7 @@ struct roll_guarded {
 	uint64_t hash; /* of kind and namespace */
 	bool is_done;  /* counted in this process */
 	struct roll_guard guard;
+	uint64_t held; /* removals that the latest list wanted and did not get */
 };
 
 struct roll_list {
@@ -89,6 +90,8 @@ struct roll_engine {
 	bool is_building;
 	bool is_stopped;
 	bool is_reachable;
+	int64_t unreachable_ms; /* wall clock */
+	char why_unreachable[256];
 	bool is_writable;
 
 	/* What is to be stored with the next commit. */
@@ -110,7 +113,7 @@ struct roll_engine {
 	json_t *sliced;
 
 	uint64_t objects[ROLL_KIND_COUNT];
-	int64_t faults, warnings;
+	struct roll_apply_delta found; /* findings that the view stores */
 	uint64_t committed, read;
 	uint64_t removed_by_list, healed, held;
 	int64_t confirmed_ms, confirmed_stored_ms;

@@ -124,6 +124,9 @@ struct roll_domain {
 typedef enum roll_status (*roll_on_domain)(void *ctx, const struct roll_domain *domain);
 enum roll_status roll_snap_domains(struct roll_snap *snap, roll_on_domain on_domain,
 				   void *ctx) ROLL_MUST_CHECK;
+/* Only those after a name, in the same order; NULL: from the first. */
+enum roll_status roll_snap_domains_after(struct roll_snap *snap, const struct roll_name *after,
+					 roll_on_domain on_domain, void *ctx) ROLL_MUST_CHECK;
 /* One domain by name, served or not. ENOENT if no DNSZone claims it. Valid until the next call. */
 enum roll_status roll_snap_domain(struct roll_snap *snap, const struct roll_name *name,
 				  struct roll_domain *out) ROLL_MUST_CHECK;
@@ -142,6 +145,11 @@ typedef enum roll_status (*roll_on_claims)(void *ctx, const struct roll_name *ow
 enum roll_status roll_snap_all_claims(struct roll_snap *snap, uint32_t number,
 				      const struct roll_name *domain, roll_on_claims on_claims,
 				      void *ctx) ROLL_MUST_CHECK;
+/* Only those after a name; NULL: from the first. */
+enum roll_status roll_snap_claims_after(struct roll_snap *snap, uint32_t number,
+					const struct roll_name *domain,
+					const struct roll_name *after, roll_on_claims on_claims,
+					void *ctx) ROLL_MUST_CHECK;
 
 /* Objects. after: empty, or the key after which to go on (walks may be cut into slices). */
 enum roll_status roll_snap_object(struct roll_snap *snap, enum roll_row_kind kind,

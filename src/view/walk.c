@@ -27,12 +27,30 @@ static enum roll_status fill_domain(struct roll_snap *snap, struct roll_domain *
 	return status;
 }
 
+/* To the first row after the key. */
+static enum roll_status seek_after(struct roll_walk *walk, const struct roll_key *key)
+{
+	enum roll_status status = roll_walk_seek(walk, key);
+
+	if (!status && walk->key.n == key->n && roll_str_has_prefix(walk->key, key->p, key->n))
+		status = roll_walk_next(walk);
+	return status;
+}
+
 static enum roll_status show_domains(struct roll_snap *snap, struct roll_walk *walk,
-				     struct roll_arena *arena, roll_on_domain on_domain, void *ctx)
+				     const struct roll_name *after, struct roll_arena *arena,
+				     roll_on_domain on_domain, void *ctx)
 {
 	enum roll_status status;
 
-	for (status = roll_walk_seek(walk, NULL); !status; status = roll_walk_next(walk)) {
+	if (after) {
+		struct roll_key key = roll_key_domain(after);
+
+		status = seek_after(walk, &key);
+	} else {
+		status = roll_walk_seek(walk, NULL);
+	}
+	for (; !status; status = roll_walk_next(walk)) {
 		struct roll_domain_row row;
 		struct roll_domain domain;
 		struct roll_zone zone;
@@ -57,6 +75,12 @@ static enum roll_status show_domains(struct roll_snap *snap, struct roll_walk *w
 
 enum roll_status roll_snap_domains(struct roll_snap *snap, roll_on_domain on_domain, void *ctx)
 {
+	return roll_snap_domains_after(snap, NULL, on_domain, ctx);
+}
+
+enum roll_status roll_snap_domains_after(struct roll_snap *snap, const struct roll_name *after,
+					 roll_on_domain on_domain, void *ctx)
+{
 	struct roll_arena arena;
 	struct roll_walk walk;
 	enum roll_status status = roll_walk_begin(&walk, &snap->at, ROLL_TABLE_DOMAINS);
@@ -64,7 +88,7 @@ enum roll_status roll_snap_domains(struct roll_snap *snap, roll_on_domain on_dom
 	if (status)
 		return status;
 	roll_arena_init(&arena, WALK_LIMIT);
-	status = show_domains(snap, &walk, &arena, on_domain, ctx);
+	status = show_domains(snap, &walk, after, &arena, on_domain, ctx);
 	roll_arena_fini(&arena);
 	roll_walk_end(&walk);
 	return status;
@@ -124,13 +148,20 @@ enum roll_status roll_snap_claims(struct roll_snap *snap, uint32_t number,
 }
 
 static enum roll_status show_claims(struct roll_walk *walk, uint32_t number,
-				    const struct roll_name *domain, struct roll_arena *arena,
-				    roll_on_claims on_claims, void *ctx)
+				    const struct roll_name *domain, const struct roll_name *after,
+				    struct roll_arena *arena, roll_on_claims on_claims, void *ctx)
 {
 	struct roll_key start = roll_key_number(number);
 	enum roll_status status;
 
-	for (status = roll_walk_seek(walk, &start); !status; status = roll_walk_next(walk)) {
+	if (after) {
+		struct roll_key key = roll_key_name(number, domain, after);
+
+		status = seek_after(walk, &key);
+	} else {
+		status = roll_walk_seek(walk, &start);
+	}
+	for (; !status; status = roll_walk_next(walk)) {
 		struct roll_name owner;
 		struct roll_claim *claims;
 		size_t count;
@@ -154,6 +185,14 @@ enum roll_status roll_snap_all_claims(struct roll_snap *snap, uint32_t number,
 				      const struct roll_name *domain, roll_on_claims on_claims,
 				      void *ctx)
 {
+	return roll_snap_claims_after(snap, number, domain, NULL, on_claims, ctx);
+}
+
+enum roll_status roll_snap_claims_after(struct roll_snap *snap, uint32_t number,
+					const struct roll_name *domain,
+					const struct roll_name *after, roll_on_claims on_claims,
+					void *ctx)
+{
 	struct roll_arena arena;
 	struct roll_walk walk;
 	enum roll_status status = roll_walk_begin(&walk, &snap->at, ROLL_TABLE_NAMES);
@@ -161,7 +200,10 @@ enum roll_status roll_snap_all_claims(struct roll_snap *snap, uint32_t number,
 	if (status)
 		return status;
 	roll_arena_init(&arena, WALK_LIMIT);
-	status = show_claims(&walk, number, domain, &arena, on_claims, ctx);
+	/* That cannot be a name to go on from. */
+	if (after && !roll_name_is_within(after, domain))
+		after = NULL;
+	status = show_claims(&walk, number, domain, after, &arena, on_claims, ctx);
 	roll_arena_fini(&arena);
 	roll_walk_end(&walk);
 	return status;
@@ -181,11 +223,8 @@ static enum roll_status show_objects(struct roll_walk *walk, enum roll_row_kind 
 				     struct roll_str after, roll_on_object on_object, void *ctx)
 {
 	struct roll_key start = roll_key_object(kind, after);
-	enum roll_status status = roll_walk_seek(walk, &start);
+	enum roll_status status = after.n ? seek_after(walk, &start) : roll_walk_seek(walk, &start);
 
-	if (!status && after.n && walk->key.n == start.n &&
-	    roll_str_has_prefix(walk->key, start.p, start.n))
-		status = roll_walk_next(walk);
 	for (; !status; status = roll_walk_next(walk)) {
 		struct roll_object_row row;
 

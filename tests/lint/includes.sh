@@ -14,9 +14,10 @@ view: base dns lmdb
 app: base libevent systemd
 source: base app jansson libevent libcurl libyaml=yaml.c
 apply: base dns model view jansson
+explain: base dns model view jansson
 server: base dns app view jansson libevent
-sync: base dns app view model apply source jansson libevent
-ctl: base dns app view model apply source jansson
+sync: base dns app view model apply explain source jansson libevent
+ctl: base dns app view model apply explain source jansson
 '
 
 # Print "folder/file.c: header" for each include that the row does not allow.

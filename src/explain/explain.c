@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ctl/explain.h"
+#include "explain/explain.h"
 
 #include <jansson.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "ctl/ctl.h"
 #include "dns/type.h"
+#include "explain/words.h"
 #include "model/owner.h"
 
 #define ARENA_LIMIT ((size_t)256 << 20)
 #define TEXT_LIMIT ((size_t)1 << 20)
+#define ROW_COST 200u /* of finding and decoding a row, in bytes of JSON that take as long to parse */
+#define NAMES_COST 4u /* of a byte of names */
 
 enum roll_status roll_explain_init(struct roll_explain *x, struct roll_snap *snap,
 				   const struct roll_name *name, uint16_t type)
@@ -31,6 +33,29 @@ enum roll_status roll_explain_init(struct roll_explain *x, struct roll_snap *sna
 	return x->text.status;
 }
 
+void roll_explain_limit(struct roll_explain *x, uint64_t bytes)
+{
+	x->limit = bytes;
+}
+
+/* A part that is bounded begins. */
+static void begin_part(struct roll_explain *x)
+{
+	x->left = x->limit;
+}
+
+static bool afford(struct roll_explain *x, uint64_t bytes)
+{
+	if (!x->limit)
+		return true;
+	if (x->left < bytes) {
+		x->is_cut = true;
+		return false;
+	}
+	x->left -= bytes;
+	return true;
+}
+
 void roll_explain_fini(struct roll_explain *x)
 {
 	roll_buf_fini(&x->text);
@@ -44,6 +69,43 @@ bool roll_explain_answers(const struct roll_explain *x, uint16_t type)
 		return true;
 	return type == ROLL_TYPE_ALIAS && !x->has_wildcard &&
 	       (x->type == ROLL_TYPE_A || x->type == ROLL_TYPE_AAAA);
+}
+
+const char *roll_explain_result_text(enum roll_explain_result result)
+{
+	static const char *const words[] = {
+		[ROLL_EXPLAIN_ANSWER] = "answer",     [ROLL_EXPLAIN_NODATA] = "nodata",
+		[ROLL_EXPLAIN_NXDOMAIN] = "nxdomain", [ROLL_EXPLAIN_REFERRAL] = "referral",
+		[ROLL_EXPLAIN_REFUSED] = "refused",
+	};
+
+	return words[result];
+}
+
+static bool has_type(const struct roll_explain *x, uint16_t type)
+{
+	const struct roll_explain_record *record;
+
+	for (record = x->records; record; record = record->next) {
+		if (record->type == type)
+			return true;
+	}
+	return false;
+}
+
+const char *roll_explain_alias_note(const struct roll_explain *x)
+{
+	bool asks_addresses = x->type == ROLL_TYPE_ANY || x->type == ROLL_TYPE_A ||
+			      x->type == ROLL_TYPE_AAAA;
+
+	if (!asks_addresses || !has_type(x, ROLL_TYPE_ALIAS))
+		return NULL;
+	if (x->has_wildcard)
+		return "PowerDNS never expands an ALIAS at a wildcard: no addresses come of it";
+	if (has_type(x, ROLL_TYPE_A) || has_type(x, ROLL_TYPE_AAAA))
+		return "PowerDNS uses an ALIAS only for the address type that the name lacks";
+	return "PowerDNS looks the addresses of an ALIAS up itself: needs expand-alias=yes and "
+	       "resolver=";
 }
 
 /* --- zones --- */
@@ -114,7 +176,7 @@ static enum roll_status on_record(void *ctx, const struct roll_row *row)
 	if (!item)
 		return x->arena.status;
 	roll_buf_reset(&x->text);
-	roll_ctl_rdata(row->type, row->rdata, &x->text);
+	roll_words_rdata(row->type, row->rdata, &x->text);
 	item->owner = *row->owner;
 	item->type = row->type;
 	item->auth = row->auth;
@@ -397,6 +459,7 @@ static enum roll_status gather_findings(struct roll_explain *x)
 	struct roll_object_row row;
 	enum roll_status status;
 
+	begin_part(x);
 	for (claim = x->claims; claim; claim = claim->next) {
 		json_t *spec = NULL;
 
@@ -405,7 +468,8 @@ static enum roll_status gather_findings(struct roll_explain *x)
 		status = roll_snap_object(x->snap, ROLL_ROW_RECORDSET, claim->object, &row);
 		if (status == ROLL_ENOENT)
 			continue;
-		if (status == ROLL_OK && (row.fault_count || row.warning_count)) {
+		if (status == ROLL_OK && (row.fault_count || row.warning_count) &&
+		    afford(x, ROW_COST + row.spec.n)) {
 			if (roll_json_parse(row.spec, &spec, NULL) != ROLL_OK)
 				spec = NULL;
 			status = add_findings(x, &row, spec, &claim->domain);
@@ -472,9 +536,11 @@ static enum roll_status on_recordset(void *ctx, const struct roll_object_row *ro
 	enum roll_status status = ROLL_OK;
 	json_t *spec = NULL;
 
+	if (!afford(x, ROW_COST))
+		return ROLL_ECANCELED;
 	if ((row->number && !row->fault_count) || has_claim(x, row->key))
 		return ROLL_OK;
-	if (x->wanting_count == ROLL_EXPLAIN_WANTING)
+	if (x->wanting_count == ROLL_EXPLAIN_WANTING || !afford(x, row->spec.n))
 		return ROLL_ECANCELED;
 	if (roll_json_parse(row->spec, &spec, NULL) == ROLL_OK)
 		status = check_wanting(x, row, spec);
@@ -507,6 +573,8 @@ static enum roll_status on_removal(void *ctx, const struct roll_removal *removal
 	struct roll_explain_removal *item;
 	struct roll_explain *x = ctx;
 
+	if (!afford(x, ROW_COST + NAMES_COST * removal->names.n))
+		return ROLL_ECANCELED;
 	if (!roll_removal_names(removal, &x->name))
 		return ROLL_OK;
 	item = (struct roll_explain_removal *)roll_arena_alloc(&x->arena, sizeof *item);
@@ -531,8 +599,10 @@ enum roll_status roll_explain_gather(struct roll_explain *x)
 		status = gather_findings(x);
 	if (status != ROLL_OK || x->result == ROLL_EXPLAIN_ANSWER)
 		return status;
+	begin_part(x);
 	status = roll_snap_objects(x->snap, ROLL_ROW_RECORDSET, roll_str_n(NULL, 0), on_recordset,
 				   x);
+	begin_part(x);
 	if (status == ROLL_OK || status == ROLL_ECANCELED)
 		status = roll_snap_removals(x->snap, on_removal, x);
 	return status == ROLL_ECANCELED ? ROLL_OK : status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ROLL_CTL_EXPLAIN_H
-#define ROLL_CTL_EXPLAIN_H
+#ifndef ROLL_EXPLAIN_EXPLAIN_H
+#define ROLL_EXPLAIN_EXPLAIN_H
 
 #include "base/arena.h"
 #include "dns/claim.h"
@@ -106,15 +106,32 @@ struct roll_explain {
 	struct roll_explain_finding *findings, **findings_end;
 	struct roll_explain_removal *removals, **removals_end; /* newest first */
 	size_t removal_count;
+
+	uint64_t limit; /* see roll_explain_limit; 0: none */
+	uint64_t left;
+	bool is_cut; /* the limit was met: findings, wanting and removals may lack some */
 };
 
 enum roll_status roll_explain_init(struct roll_explain *x, struct roll_snap *snap,
 				   const struct roll_name *name, uint16_t type) ROLL_MUST_CHECK;
+/*
+ * Before gathering: look at no more than about so many bytes for each of findings, wanting and
+ * removals, for somebody who has other things to do. What answers and who claims the name is
+ * complete in any case.
+ */
+void roll_explain_limit(struct roll_explain *x, uint64_t bytes);
 enum roll_status roll_explain_gather(struct roll_explain *x) ROLL_MUST_CHECK;
 void roll_explain_fini(struct roll_explain *x);
 
 /* A record that a question for the type is answered with. */
 bool roll_explain_answers(const struct roll_explain *x, uint16_t type);
+/* "answer", "nodata", "nxdomain", "referral", "refused". */
+const char *roll_explain_result_text(enum roll_explain_result result);
+/*
+ * What there is to say about an ALIAS, or NULL: it serves addresses only through PowerDNS, and at a
+ * wildcard not even so.
+ */
+const char *roll_explain_alias_note(const struct roll_explain *x);
 
 /* Whether a removal's list of names has this one. */
 bool roll_removal_names(const struct roll_removal *removal, const struct roll_name *name);
