@@ -28,6 +28,7 @@
 #define CLIENT_MS 10000
 #define ACCEPT_RETRY_MS 100
 #define HANDLERS_MAX 16u
+#define NO_CONTENT "default-src 'none'; frame-ancestors 'none'"
 
 struct handler {
 	const char *path;
@@ -124,14 +125,18 @@ static void send_reply(struct client *client, const struct roll_http_reply *repl
 {
 	struct evbuffer *out = bufferevent_get_output(client->bev);
 	const char *type = reply->content_type ? reply->content_type : "text/plain; charset=utf-8";
+	const char *policy = reply->content_policy ? reply->content_policy : NO_CONTENT;
 	int added;
 
 	client->phase = WRITING;
 	added = evbuffer_add_printf(out,
 				    "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+				    "Content-Security-Policy: %s\r\n"
+				    "X-Content-Type-Options: nosniff\r\n"
+				    "Referrer-Policy: no-referrer\r\n"
 				    "%sCache-Control: no-store\r\nConnection: close\r\n\r\n",
 				    reply->status, status_text(reply->status), type, reply->body.n,
-				    reply->status == 405 ? "Allow: GET, HEAD\r\n" : "");
+				    policy, reply->status == 405 ? "Allow: GET, HEAD\r\n" : "");
 	if (added < 0 ||
 	    (!is_head && reply->body.n && evbuffer_add(out, reply->body.p, reply->body.n)))
 		close_client(client);

@@ -18,7 +18,12 @@ struct roll_http_query {
 struct roll_http_reply {
 	int status;		  /* 200 unless set */
 	const char *content_type; /* "text/plain; charset=utf-8" unless set */
-	struct roll_buf body;	  /* ceiling 16 MiB */
+	/*
+	 * Content-Security-Policy; unless set, one that allows nothing at all. What is sent can
+	 * hold text that others wrote, so it is also marked as not to be sniffed.
+	 */
+	const char *content_policy;
+	struct roll_buf body; /* ceiling 16 MiB */
 };
 typedef void (*roll_http_handler)(void *ctx, const struct roll_http_query *query,
 				  struct roll_http_reply *reply);

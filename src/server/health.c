@@ -16,8 +16,19 @@ void roll_health_init(struct roll_health *health)
 	health->age = roll_metric_gauge(health->metrics, "rollcall_view_confirmed_age_seconds",
 					"Time since the source was last known to be in step.", NULL,
 					NULL);
+	health->confirmed = roll_metric_gauge(
+		health->metrics, "rollcall_view_confirmed_timestamp_seconds",
+		"When the source was last known to be in step, 0: never.", NULL, NULL);
 	health->objects = roll_metric_gauge(health->metrics, "rollcall_view_objects",
 					    "Objects in the view.", "kind", NULL);
+	health->names = roll_metric_gauge(health->metrics, "rollcall_view_names",
+					  "Names in the view, served or not.", NULL, NULL);
+	health->pending = roll_metric_gauge(health->metrics, "rollcall_server_pending_bytes",
+					    "Replies that PowerDNS has not taken yet.", NULL, NULL);
+	roll_metric_set(roll_metric_gauge(health->metrics, "rollcall_server_build_info",
+					  "Always 1; the label tells the version.", "version",
+					  NULL),
+			PACKAGE_VERSION, NULL, 1);
 }
 
 /* Gauges of the view are read when they are looked at: they cost nothing otherwise. */
@@ -31,12 +42,15 @@ static void refresh(struct roll_health *health)
 	roll_methods_tell(health->methods);
 	roll_conns_tell(health->conns);
 	roll_metric_set(health->ready, NULL, NULL, is_ready);
+	roll_metric_set(health->pending, NULL, NULL, (double)roll_conns_pending_bytes(health->conns));
 	if (roll_snap_begin(health->view, true, &snap, NULL))
 		return;
 	head = roll_snap_head(snap);
 	age_ms = roll_clock_wall_ms(health->clock) - head->confirmed_ms;
 	roll_metric_set(health->generation, NULL, NULL, (double)head->generation);
-	roll_metric_set(health->age, NULL, NULL, (double)age_ms / 1000);
+	roll_metric_set(health->age, NULL, NULL, age_ms > 0 ? (double)age_ms / 1000 : 0);
+	roll_metric_set(health->confirmed, NULL, NULL, (double)head->confirmed_ms / 1000);
+	roll_metric_set(health->names, NULL, NULL, (double)head->name_count);
 	for (size_t i = 0; i < ROLL_ROW_KINDS; i++)
 		roll_metric_set(health->objects, kind_names[i], NULL,
 				(double)head->object_count[i]);

@@ -23,6 +23,9 @@ struct roll_health {
 	struct roll_metric *generation;
 	struct roll_metric *age;
 	struct roll_metric *objects;
+	struct roll_metric *names;
+	struct roll_metric *confirmed;
+	struct roll_metric *pending;
 };
 
 /* Register the gauges of the view; the members before them are set by the caller. */

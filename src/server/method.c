@@ -375,7 +375,8 @@ void roll_methods_tell(struct roll_methods *methods)
 		for (size_t k = 0; k < OUTCOMES; k++) {
 			uint64_t more = methods->counts[i][k] - methods->told[i][k];
 
-			if (more)
+			/* A counter that appears with its first event hides that from rate(). */
+			if (more || (k == FAILED && i < METHOD_COUNT && methods_table[i].answer))
 				roll_metric_add(methods->calls, name, outcome_names[k],
 						(double)more);
 			methods->told[i][k] += more;

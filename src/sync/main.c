@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "sync/page.h"
 #include "sync/run.h"
 
 /* rollcall-sync: keeps the view equal to a source. Only wiring here. */
@@ -140,12 +141,19 @@ static enum roll_status start(struct roll_run *run, struct roll_err *err)
 		status = open_view(run, err);
 	if (!status && purge.socket) {
 		purge.loop = run->loop;
+		purge.metrics = run->metrics;
 		status = roll_purge_new(&purge, &run->purge, err);
 	}
 	if (!status && run->options.http) {
 		status = roll_httpd_new(run->loop, run->options.http, &run->httpd, err);
+		run->census = roll_census_new(run->loop, roll_writer_view(run->writer),
+					      &roll_clock_system);
+		if (!status && !run->census)
+			status = roll_err_set(err, ROLL_ENOMEM, NULL, "out of memory");
 		if (!status)
 			status = roll_run_attach_health(run);
+		if (!status)
+			status = roll_page_attach(run);
 	}
 	return status;
 }
@@ -156,6 +164,8 @@ static void stop(struct roll_run *run)
 	if (run->source)
 		run->source->close(run->source_state);
 	roll_httpd_free(run->httpd);
+	roll_run_detach_health(run);
+	roll_census_free(run->census);
 	roll_purge_free(run->purge);
 	roll_engine_free(run->engine);
 	roll_writer_close(run->writer);

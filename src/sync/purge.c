@@ -29,6 +29,7 @@ struct target {
 };
 
 enum command { NONE, CONFIG, REDISCOVER, PURGE_ALL, PURGE };
+static const char *const command_names[] = {"", "CURRENT-CONFIG", "REDISCOVER", "PURGE", "PURGE"};
 
 struct roll_purge {
 	struct roll_purge_conf conf;
@@ -53,6 +54,7 @@ struct roll_purge {
 	unsigned attempt;
 	uint64_t seed;
 	bool is_missing; /* said so already */
+	struct roll_metric *commands; /* by command and result */
 };
 
 static int64_t now_ms(const struct roll_purge *purge)
@@ -264,6 +266,7 @@ static void succeeded(struct roll_purge *purge)
 	case NONE:
 		break;
 	}
+	roll_metric_add(purge->commands, command_names[purge->running], "done", 1);
 	if (purge->is_missing)
 		roll_log(ROLL_INFO, "pdns-control", "result=\"there again\"");
 	purge->is_missing = false;
@@ -278,6 +281,7 @@ static void failed(struct roll_purge *purge, const char *why, bool was_sent)
 	struct target *target, *next, *known;
 	char shown[120];
 
+	roll_metric_add(purge->commands, command_names[purge->running], "failed", 1);
 	roll_log(purge->is_missing ? ROLL_DEBUG : ROLL_WARN, "pdns-control",
 		 "socket=\"%s\" reason=\"%s\"",
 		 roll_str_show(roll_str_c(purge->conf.socket), shown, sizeof shown), why);
@@ -415,6 +419,18 @@ static int64_t take_due(struct roll_purge *purge)
 	return earliest;
 }
 
+/* A counter that appears with its first event hides that event from rate(). */
+static void register_metrics(struct roll_purge *purge)
+{
+	purge->commands = roll_metric_counter(
+		purge->conf.metrics, "rollcall_sync_pdns_commands_total",
+		"Commands to pdns_server over its control socket.", "command", "result");
+	for (int i = CONFIG; i <= PURGE_ALL; i++) {
+		roll_metric_add(purge->commands, command_names[i], "done", 0);
+		roll_metric_add(purge->commands, command_names[i], "failed", 0);
+	}
+}
+
 static void on_work(void *ctx)
 {
 	static const char config[] = "CURRENT-CONFIG\n", rediscover[] = "REDISCOVER\n";
@@ -477,6 +493,7 @@ enum roll_status roll_purge_new(const struct roll_purge_conf *conf, struct roll_
 		roll_purge_free(purge);
 		return roll_err_set(err, ROLL_ENOMEM, NULL, "no memory for the control socket");
 	}
+	register_metrics(purge);
 	if (conf->mode == ROLL_PURGE_AUTO)
 		roll_timer_set(purge->work, 0);
 	*out = purge;

@@ -3,6 +3,7 @@
 #define ROLL_SYNC_PURGE_H
 
 #include "app/loop.h"
+#include "base/metric.h"
 #include "view/write.h"
 
 /*
@@ -28,6 +29,7 @@ struct roll_purge_conf {
 	const struct roll_clock *clock;
 	const char *socket; /* path */
 	enum roll_purge_mode mode;
+	struct roll_metrics *metrics; /* may be NULL */
 	/* 0: the default in brackets. */
 	int64_t timeout_ms; /* for one command (5000) */
 	int64_t again_ms;   /* until the second PURGE (2000) */

@@ -7,6 +7,7 @@
 #include "app/option.h"
 #include "base/metric.h"
 #include "source/folder.h"
+#include "sync/census.h"
 #include "sync/engine.h"
 #include "sync/progress.h"
 #include "sync/purge.h"
@@ -55,10 +56,19 @@ struct roll_run_source {
 	/* For --once: what cannot be laid at an object's door. The number of findings. */
 	size_t (*findings)(struct roll_run *run, void *state);
 	void (*close)(void *state);
+	/* Each thing that has a position of its own ("dnszones"); may be NULL. */
+	void (*each_what)(struct roll_run *run, void (*on_what)(void *ctx, const char *what),
+			  void *ctx);
+	/* All is being watched and nothing is known to be behind; NULL: being readable is enough. */
+	bool (*is_live)(void *state);
+	/* Files that cannot be read, of a source that has files; may be NULL. */
+	size_t (*unreadable)(void *state);
 };
 
 extern const struct roll_run_source roll_run_folder;
 extern const struct roll_run_source roll_run_cluster;
+
+struct roll_health;
 
 struct roll_run {
 	struct roll_sync_options options;
@@ -67,7 +77,9 @@ struct roll_run {
 	struct roll_writer *writer;
 	struct roll_engine *engine;
 	struct roll_purge *purge; /* may be NULL */
-	struct roll_httpd *httpd; /* may be NULL */
+	struct roll_httpd *httpd; /* may be NULL, and so the next two */
+	struct roll_census *census;
+	struct roll_health *health;
 	struct roll_timer *work;
 	struct roll_progress progress;
 	const struct roll_run_source *source;
@@ -83,7 +95,17 @@ void roll_run_pump(struct roll_run *run);
 
 /* --- health.c --- */
 
-/* /metrics, /healthz and /readyz. */
+/* /metrics, /healthz and /readyz; to be called when all of run is there. */
 enum roll_status roll_run_attach_health(struct roll_run *run) ROLL_MUST_CHECK;
+void roll_run_detach_health(struct roll_run *run);
+
+/* What is not as it should be, in words that also say what comes of it. */
+struct roll_trouble {
+	bool is_unready; /* /readyz is 503 */
+	char text[600];
+};
+#define ROLL_TROUBLES_MAX 8
+/* The worst first. 0: all is well. */
+size_t roll_run_troubles(struct roll_run *run, struct roll_trouble troubles[ROLL_TROUBLES_MAX]);
 
 #endif

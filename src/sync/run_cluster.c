@@ -121,6 +121,31 @@ static void read_again(struct roll_run *run, void *state)
 	roll_kube_relist(cluster->kube);
 }
 
+static bool is_live(void *state)
+{
+	const struct cluster *cluster = state;
+
+	return cluster->kube && roll_kube_is_live(cluster->kube);
+}
+
+/* As source/kube.h names positions. */
+static void each_what(struct roll_run *run, void (*on_what)(void *ctx, const char *what), void *ctx)
+{
+	static const char *const namespaced[] = {"dnszones", "dnsrecordsets"};
+	const struct roll_option_list *namespaces = &run->options.namespaces;
+	char what[128];
+
+	on_what(ctx, "dnszoneclasses");
+	for (size_t i = 0; i < sizeof namespaced / sizeof *namespaced; i++) {
+		if (namespaces->count == 0)
+			on_what(ctx, namespaced[i]);
+		for (size_t k = 0; k < namespaces->count; k++) {
+			snprintf(what, sizeof what, "%s/%s", namespaced[i], namespaces->items[k]);
+			on_what(ctx, what);
+		}
+	}
+}
+
 static void close_cluster(void *state)
 {
 	struct cluster *cluster = state;
@@ -138,4 +163,6 @@ const struct roll_run_source roll_run_cluster = {
 	.once = list_cluster,
 	.again = read_again,
 	.close = close_cluster,
+	.each_what = each_what,
+	.is_live = is_live,
 };

@@ -49,6 +49,11 @@ static size_t tell_errors(struct roll_run *run, void *state)
 	return roll_folder_errors(state, on_error, NULL);
 }
 
+static size_t count_errors(void *state)
+{
+	return roll_folder_errors(state, NULL, NULL);
+}
+
 static void close_folder(void *state)
 {
 	roll_folder_free(state);
@@ -61,4 +66,5 @@ const struct roll_run_source roll_run_folder = {
 	.again = read_again,
 	.findings = tell_errors,
 	.close = close_folder,
+	.unreadable = count_errors,
 };
