@@ -381,9 +381,10 @@ static void judge_state(struct check *check, const struct roll_domain *domain, u
 			 roll_str_show(domain->row->claims[domain->holder].object, shown,
 				       sizeof shown),
 			 roll_words_older(domain->row->claims[domain->holder].created_s,
-					claim->created_s));
+					  claim->created_s));
 	else if (claim->class_name.n)
-		snprintf(text, sizeof text, "%s is not served: %s (%s)", name, roll_words_why(state),
+		snprintf(text, sizeof text, "%s is not served: %s (%s)", name,
+			 roll_words_why(state),
 			 roll_str_show(claim->class_name, shown, sizeof shown));
 	else
 		snprintf(text, sizeof text, "%s is not served: %s", name, roll_words_why(state));

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-
 void roll_ctl_complain(const struct roll_ctl *ctl, const char *fmt, ...)
 {
 	va_list args;

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #define FLUSH_BYTES ((size_t)64 << 10)
-#define BUF_LIMIT ((size_t)4 << 20) /* one piece is at most one row: an rdata of 64 KiB, printed \
-				     */
+#define BUF_LIMIT                                                                      \
+	((size_t)4 << 20) /* one piece is at most one row: an rdata of 64 KiB, printed \
+			   */
 #define SHOWN_MAX 1000
 #define TABLE_ROWS 1000
 #define TABLE_BYTES ((size_t)2 << 20)

@@ -11,7 +11,8 @@
 
 #define ARENA_LIMIT ((size_t)256 << 20)
 #define TEXT_LIMIT ((size_t)1 << 20)
-#define ROW_COST 200u /* of finding and decoding a row, in bytes of JSON that take as long to parse */
+#define ROW_COST \
+	200u /* of finding and decoding a row, in bytes of JSON that take as long to parse */
 #define NAMES_COST 4u /* of a byte of names */
 
 enum roll_status roll_explain_init(struct roll_explain *x, struct roll_snap *snap,
@@ -95,8 +96,8 @@ static bool has_type(const struct roll_explain *x, uint16_t type)
 
 const char *roll_explain_alias_note(const struct roll_explain *x)
 {
-	bool asks_addresses = x->type == ROLL_TYPE_ANY || x->type == ROLL_TYPE_A ||
-			      x->type == ROLL_TYPE_AAAA;
+	bool asks_addresses =
+		x->type == ROLL_TYPE_ANY || x->type == ROLL_TYPE_A || x->type == ROLL_TYPE_AAAA;
 
 	if (!asks_addresses || !has_type(x, ROLL_TYPE_ALIAS))
 		return NULL;

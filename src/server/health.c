@@ -42,7 +42,8 @@ static void refresh(struct roll_health *health)
 	roll_methods_tell(health->methods);
 	roll_conns_tell(health->conns);
 	roll_metric_set(health->ready, NULL, NULL, is_ready);
-	roll_metric_set(health->pending, NULL, NULL, (double)roll_conns_pending_bytes(health->conns));
+	roll_metric_set(health->pending, NULL, NULL,
+			(double)roll_conns_pending_bytes(health->conns));
 	if (roll_snap_begin(health->view, true, &snap, NULL))
 		return;
 	head = roll_snap_head(snap);

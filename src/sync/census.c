@@ -5,10 +5,10 @@
 
 #include "sync/tour.h"
 
-#define LOOK_MS 500	/* is there anything new? */
-#define SLICE_MS 2	/* of work, */
-#define PAUSE_MS 40	/* and then of none */
-#define REST_FACTOR 4	/* after a count that took its time */
+#define LOOK_MS 500	  /* is there anything new? */
+#define SLICE_MS 2	  /* of work, */
+#define PAUSE_MS 40	  /* and then of none */
+#define REST_FACTOR 4	  /* after a count that took its time */
 #define ROWS_PER_LOOK 64u /* at the clock */
 
 struct roll_census {

@@ -16,8 +16,8 @@ struct roll_census;
 #define ROLL_ZONE_STATES ((size_t)ROLL_ZONE_UNCLAIMED + 1)
 
 struct roll_census_counts {
-	bool is_there;			 /* counted to the end, once at least */
-	uint64_t generation;		 /* of the view when counting began */
+	bool is_there;			  /* counted to the end, once at least */
+	uint64_t generation;		  /* of the view when counting began */
 	uint64_t zones[ROLL_ZONE_STATES]; /* DNSZones with a domain, by what became of them */
 	/* Of zones that are served: */
 	uint64_t names;

@@ -68,16 +68,16 @@ bool roll_engine_work(struct roll_engine *engine);
 
 struct roll_engine_counts {
 	uint64_t objects[ROLL_KIND_COUNT];
-	uint64_t faults, warnings; /* findings stored with the objects */
+	uint64_t faults, warnings;	      /* findings stored with the objects */
 	uint64_t found[2][ROLL_REASON_COUNT]; /* of these, by severity and reason */
-	uint64_t rejected;	   /* objects without a usable identity, of the latest lists */
+	uint64_t rejected; /* objects without a usable identity, of the latest lists */
 	uint64_t removed_by_list, healed, held;
 	uint64_t held_objects; /* removals that wait for a second list or an approval right now */
 	uint64_t revision;     /* the highest seen; 0: the source has none */
-	int64_t confirmed_ms; /* wall clock; 0: never */
+	int64_t confirmed_ms;  /* wall clock; 0: never */
 	bool is_complete;
 	bool is_reachable;
-	bool is_writable; /* the last commit worked */
+	bool is_writable;	     /* the last commit worked */
 	int64_t unreachable_ms;	     /* wall clock: since when, 0 if reachable */
 	const char *why_unreachable; /* escaped; valid until the source says another thing */
 };

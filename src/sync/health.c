@@ -36,24 +36,25 @@ static void register_gauges(struct roll_run *run)
 					 "Always 1; the label tells the version.", "version", NULL);
 
 	roll_metric_set(info, PACKAGE_VERSION, NULL, 1);
-	h->is_complete = gauge(run, "rollcall_sync_complete",
-			       "1 once a complete view exists; until then questions fail.", NULL,
-			       NULL);
+	h->is_complete =
+		gauge(run, "rollcall_sync_complete",
+		      "1 once a complete view exists; until then questions fail.", NULL, NULL);
 	h->is_reachable = gauge(run, "rollcall_sync_source_reachable",
 				"1 while the source can be read.", NULL, NULL);
-	h->is_live = gauge(run, "rollcall_sync_source_live",
-			   "1 while all of the source is watched and nothing is behind.", NULL,
-			   NULL);
-	h->is_writable = gauge(run, "rollcall_sync_view_writable", "1 while commits work.", NULL,
-			       NULL);
-	h->confirmed = gauge(run, "rollcall_sync_confirmed_timestamp_seconds",
-			     "When the view was last known to be in step with the source, 0: never.",
-			     NULL, NULL);
+	h->is_live =
+		gauge(run, "rollcall_sync_source_live",
+		      "1 while all of the source is watched and nothing is behind.", NULL, NULL);
+	h->is_writable =
+		gauge(run, "rollcall_sync_view_writable", "1 while commits work.", NULL, NULL);
+	h->confirmed =
+		gauge(run, "rollcall_sync_confirmed_timestamp_seconds",
+		      "When the view was last known to be in step with the source, 0: never.", NULL,
+		      NULL);
 	h->confirmed_age = gauge(run, "rollcall_sync_confirmed_age_seconds",
 				 "Time since then; since 1970 if never.", NULL, NULL);
-	h->revision = gauge(run, "rollcall_sync_revision",
-			    "resourceVersion up to which the view holds a resource.", "resource",
-			    NULL);
+	h->revision =
+		gauge(run, "rollcall_sync_revision",
+		      "resourceVersion up to which the view holds a resource.", "resource", NULL);
 	h->objects = gauge(run, "rollcall_sync_objects", "Objects in the view.", "kind", NULL);
 	h->rejected = gauge(run, "rollcall_sync_objects_rejected",
 			    "Objects without a usable identity.", NULL, NULL);
@@ -76,8 +77,8 @@ static void register_gauges(struct roll_run *run)
 	h->held = gauge(run, "rollcall_sync_removals_held",
 			"Removals that wait for a second list, or with --brake for approval.", NULL,
 			NULL);
-	h->generation = gauge(run, "rollcall_view_generation", "Commit that is answered from.",
-			      NULL, NULL);
+	h->generation =
+		gauge(run, "rollcall_view_generation", "Commit that is answered from.", NULL, NULL);
 	h->used_bytes = gauge(run, "rollcall_view_used_bytes", "Size of the view.", NULL, NULL);
 	h->map_bytes = gauge(run, "rollcall_view_map_bytes",
 			     "Size that the view can take before its map is doubled.", NULL, NULL);
@@ -106,17 +107,15 @@ static void set_engine(struct roll_run *run, const struct roll_engine_counts *co
 	set(h->confirmed_age, age_ms > 0 ? (double)age_ms / 1000 : 0);
 	set(h->rejected, (double)counts->rejected);
 	set(h->held, (double)counts->held_objects);
-	set(h->unreadable, run->source->unreadable
-				   ? (double)run->source->unreadable(run->source_state)
-				   : 0);
+	set(h->unreadable,
+	    run->source->unreadable ? (double)run->source->unreadable(run->source_state) : 0);
 	for (int i = 0; i < ROLL_KIND_COUNT; i++)
 		roll_metric_set(h->objects, roll_kind_text((enum roll_kind)i), NULL,
 				(double)counts->objects[i]);
 	for (int i = 0; i < ROLL_REASON_COUNT; i++) {
 		const char *reason = roll_reason_text((enum roll_reason)i);
 
-		roll_metric_set(h->findings, "fault", reason,
-				(double)counts->found[ROLL_FAULT][i]);
+		roll_metric_set(h->findings, "fault", reason, (double)counts->found[ROLL_FAULT][i]);
 		roll_metric_set(h->findings, "warning", reason,
 				(double)counts->found[ROLL_WARNING][i]);
 	}
@@ -224,7 +223,8 @@ static void add_unreachable(struct troubles *list, const struct roll_engine_coun
 	char since[ROLL_TIME_SIZE];
 
 	add(list, is_over,
-	    "the source cannot be read since %s%s: %s; the view stays as it was then, and is served",
+	    "the source cannot be read since %s%s: %s; the view stays as it was then, and is "
+	    "served",
 	    roll_time_print(counts->unreachable_ms / 1000, since),
 	    is_over ? "" : " (this counts as not ready after 60 s)", counts->why_unreachable);
 }
@@ -251,17 +251,18 @@ size_t roll_run_troubles(struct roll_run *run, struct roll_trouble troubles[ROLL
 		add_unreachable(&list, &counts);
 	if (counts.held_objects)
 		add(&list, false,
-		    "%" PRIu64 " removals are held: a list that lacks so many objects must be "
-		    "confirmed by a second one; with --brake, by you: touch %s/approve",
+		    "removals that are held: %" PRIu64 "; a list that lacks so many objects must "
+		    "be confirmed by a second one, with --brake by you: touch %s/approve",
 		    counts.held_objects,
 		    roll_str_show(roll_str_c(run->options.view), dir, sizeof dir));
 	if (unreadable)
 		add(&list, false,
-		    "%zu manifests cannot be read; what they last held is served", unreadable);
+		    "manifests that cannot be read: %zu; what they last held is served",
+		    unreadable);
 	if (counts.rejected)
 		add(&list, false,
-		    "%" PRIu64 " objects have no usable name or namespace and are left out (see "
-		    "object-rejected in the log)",
+		    "objects without a usable name or namespace: %" PRIu64 "; they are left out "
+		    "(see object-rejected in the log)",
 		    counts.rejected);
 	return list.count;
 }

@@ -16,7 +16,8 @@
  */
 void roll_html_add(struct roll_buf *buf, struct roll_str text);
 void roll_html_add_c(struct roll_buf *buf, const char *text);
-/* The value of a parameter in the query of a link (RFC 3986, 3.4): all but unreserved bytes as %NN. */
+/* The value of a parameter in the query of a link (RFC 3986, 3.4): all but unreserved bytes as %NN.
+ */
 void roll_html_add_param(struct roll_buf *buf, struct roll_str value);
 
 #endif

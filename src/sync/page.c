@@ -154,8 +154,11 @@ void roll_page_unreadable(struct roll_page *page, enum roll_status status)
 
 static const struct {
 	const char *path, *title;
-} places[] = {{"/", "Overview"},	 {"/zones", "Zones"},	    {"/lost", "Who lost"},
-	      {"/findings", "Findings"}, {"/removals", "Removals"}};
+} places[] = {{"/", "Overview"},
+	      {"/zones", "Zones"},
+	      {"/lost", "Who lost"},
+	      {"/findings", "Findings"},
+	      {"/removals", "Removals"}};
 
 static void begin(struct roll_page *page, const char *title, const char *here, const char *asked)
 {
@@ -172,7 +175,7 @@ static void begin(struct roll_page *page, const char *title, const char *here, c
 		roll_page_raw(page, "<a href=\"");
 		roll_page_raw(page, places[i].path);
 		roll_page_raw(page, strcmp(places[i].path, here) == 0 ? "\" aria-current=\"page\">"
-								       : "\">");
+								      : "\">");
 		roll_page_c(page, places[i].title);
 		roll_page_raw(page, "</a>");
 	}
@@ -394,8 +397,9 @@ static void show_findings(struct roll_page *page)
 
 static void show_removals(struct roll_page *page)
 {
-	roll_page_raw(page, "<h1>Removals</h1><p class=\"note\">What was there and is not any more, "
-			    "newest first, and what proved it.</p>");
+	roll_page_raw(page,
+		      "<h1>Removals</h1><p class=\"note\">What was there and is not any more, "
+		      "newest first, and what proved it.</p>");
 	roll_page_removals(page, ROLL_PAGE_ROWS);
 }
 
@@ -431,9 +435,8 @@ enum roll_status roll_page_attach(struct roll_run *run)
 	static const struct {
 		const char *path;
 		roll_http_handler handler;
-	} table[] = {{"/", on_overview},	 {"/zones", on_zones}, {"/zone", on_zone},
-		     {"/lost", on_lost},	 {"/findings", on_findings},
-		     {"/removals", on_removals}};
+	} table[] = {{"/", on_overview}, {"/zones", on_zones},	     {"/zone", on_zone},
+		     {"/lost", on_lost}, {"/findings", on_findings}, {"/removals", on_removals}};
 	enum roll_status status = ROLL_OK;
 
 	for (size_t i = 0; i < sizeof table / sizeof *table && !status; i++)

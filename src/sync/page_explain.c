@@ -222,14 +222,15 @@ static void show_wanting(struct roll_page *page, const struct roll_explain *x)
 
 	if (!x->wanting)
 		return;
-	begin_table(page, "Record sets that want it", "<th>Record set</th><th>What is missing</th>");
+	begin_table(page, "Record sets that want it",
+		    "<th>Record set</th><th>What is missing</th>");
 	for (item = x->wanting; item; item = item->next) {
 		roll_page_raw(page, "<tr><td>");
 		roll_page_object(page, NULL, item->object);
 		roll_page_raw(page, "</td><td class=\"w\">");
 		if (item->is_waiting) {
 			roll_page_raw(page, item->is_possible ? "perhaps; waits for its DNSZone "
-							       : "waits for its DNSZone ");
+							      : "waits for its DNSZone ");
 			roll_page_object(page, NULL,
 					 item->zone.n ? item->zone : roll_str_c("(none named)"));
 		} else {
@@ -314,7 +315,8 @@ void roll_page_explain(struct roll_page *page, const char *text)
 		page->reply->status = 400;
 		roll_page_raw(page, "<h1>");
 		roll_page_c(page, text);
-		roll_page_raw(page, "</h1><p class=\"say plain\"><b>That is not a domain name.</b>");
+		roll_page_raw(page,
+			      "</h1><p class=\"say plain\"><b>That is not a domain name.</b>");
 		roll_page_c(page, err.text);
 		roll_page_raw(page, "</p>");
 		return;

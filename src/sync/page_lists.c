@@ -7,7 +7,7 @@
 #include "sync/page_state.h"
 #include "sync/tour.h"
 
-#define OTHERS_SHOWN 5 /* DNSZones that want a domain in vain */
+#define OTHERS_SHOWN 5	  /* DNSZones that want a domain in vain */
 #define FINDINGS_SHOWN 10 /* of one object */
 
 /* A table that begins with its first row, and knows whether it may have more. */
@@ -271,8 +271,7 @@ static void show_zone_head(struct roll_page *page, const struct roll_domain *dom
 
 void roll_page_names(struct roll_page *page, const struct roll_name *domain)
 {
-	struct names names = {
-		.list = {.page = page, .rows = ROLL_PAGE_ROWS, .head = claims_head}};
+	struct names names = {.list = {.page = page, .rows = ROLL_PAGE_ROWS, .head = claims_head}};
 	const struct roll_domain_claim *claim;
 	char text[ROLL_NAME_TEXT_SIZE];
 	enum roll_status status;
@@ -379,8 +378,8 @@ static void on_finding(void *ctx, unsigned severity, unsigned reason, struct rol
 	roll_page_pill(page, severity == ROLL_FAULT ? ROLL_TONE_BAD : ROLL_TONE_MILD,
 		       severity == ROLL_FAULT ? "error" : "warning");
 	roll_page_raw(page, "</td><td>");
-	roll_page_c(page, reason < ROLL_REASON_COUNT ? roll_reason_text((enum roll_reason)reason)
-						     : "?");
+	roll_page_c(page,
+		    reason < ROLL_REASON_COUNT ? roll_reason_text((enum roll_reason)reason) : "?");
 	roll_page_raw(page, "</td><td class=\"f\"><code>");
 	roll_page_text(page, path);
 	roll_page_raw(page, "</code></td><td class=\"w\">");
@@ -453,8 +452,8 @@ void roll_page_findings(struct roll_page *page, size_t rows)
 			break;
 		after[0] = '\0';
 	}
-	if (end_list(&findings.list, status, "/findings?k=",
-		     "None: all that the objects say can be served.")) {
+	if (end_list(&findings.list, status,
+		     "/findings?k=", "None: all that the objects say can be served.")) {
 		roll_buf_printf(page->out, "%u&amp;after=", kind);
 		roll_html_add_param(page->out, roll_buf_str(&findings.last));
 		end_link(page);
@@ -526,8 +525,8 @@ void roll_page_removals(struct roll_page *page, size_t rows)
 		removals.before = 0;
 	removals.list.is_continued = removals.before != 0;
 	status = roll_snap_removals(page->snap, on_removal, &removals);
-	if (end_list(&removals.list, status, "/removals?before=",
-		     "Nothing was removed since this view began.")) {
+	if (end_list(&removals.list, status,
+		     "/removals?before=", "Nothing was removed since this view began.")) {
 		roll_buf_add_u64(page->out, removals.last);
 		end_link(page);
 	}

@@ -14,10 +14,10 @@
  *	page_style.c	looks
  */
 
-#define ROLL_PAGE_ROWS 50	/* shown on a list's page */
-#define ROLL_PAGE_FEW 8		/* shown of each on the overview */
-#define ROLL_PAGE_SCAN 5000	/* rows looked at to find them */
-#define ROLL_PAGE_CLAIMS 10	/* shown of one name */
+#define ROLL_PAGE_ROWS 50   /* shown on a list's page */
+#define ROLL_PAGE_FEW 8	    /* shown of each on the overview */
+#define ROLL_PAGE_SCAN 5000 /* rows looked at to find them */
+#define ROLL_PAGE_CLAIMS 10 /* shown of one name */
 
 struct roll_page {
 	struct roll_run *run;

@@ -53,7 +53,7 @@ struct roll_purge {
 	struct roll_buf answer;
 	unsigned attempt;
 	uint64_t seed;
-	bool is_missing; /* said so already */
+	bool is_missing;	      /* said so already */
 	struct roll_metric *commands; /* by command and result */
 };
 

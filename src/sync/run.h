@@ -59,7 +59,8 @@ struct roll_run_source {
 	/* Each thing that has a position of its own ("dnszones"); may be NULL. */
 	void (*each_what)(struct roll_run *run, void (*on_what)(void *ctx, const char *what),
 			  void *ctx);
-	/* All is being watched and nothing is known to be behind; NULL: being readable is enough. */
+	/* All is being watched and nothing is known to be behind; NULL: being readable is enough.
+	 */
 	bool (*is_live)(void *state);
 	/* Files that cannot be read, of a source that has files; may be NULL. */
 	size_t (*unreadable)(void *state);

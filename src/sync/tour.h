@@ -6,8 +6,8 @@
 
 /*
  * A walk over all domains and, below each that is served, all names, which may be left at any row
- * and gone on with later, in another snapshot. What changed meanwhile behind it is missed, as in any
- * count of things that move.
+ * and gone on with later, in another snapshot. What changed meanwhile behind it is missed, as in
+ * any count of things that move.
  */
 struct roll_tour {
 	bool is_begun;
