@@ -148,7 +148,7 @@ static void census_counts_zones_names_and_losers(void **state)
 	assert_non_null(census);
 	counts = roll_census_counts(census);
 	assert_false(counts->is_there);
-	until(loop, is_counted, census);
+	assert_true(until(loop, is_counted, census, 10000));
 	assert_int_equal(counts->zones[ROLL_ZONE_SERVED], 2);
 	assert_int_equal(counts->zones[ROLL_ZONE_IN_USE], 1);
 	assert_int_equal(counts->zones[ROLL_ZONE_CLASS_MISSING], 1);
