@@ -291,7 +291,7 @@ static enum roll_status begin_anew(struct roll_engine *engine)
 		return status;
 	}
 	memset(engine->objects, 0, sizeof engine->objects);
-	engine->faults = engine->warnings = 0;
+	engine->found = (struct roll_apply_delta){0};
 	engine->is_identity_new = true;
 	return ROLL_OK;
 }

@@ -68,7 +68,8 @@ static void register_gauges(struct roll_run *run)
 	h->zones = gauge(run, "rollcall_sync_zones",
 			 "DNSZones by what became of them; counted again and again, not at once.",
 			 "state", NULL);
-	h->names = gauge(run, "rollcall_sync_names", "Names in zones that are served; 0 until they were counted.", NULL, NULL);
+	h->names = gauge(run, "rollcall_sync_names",
+			 "Names in zones that are served; 0 until they were counted.", NULL, NULL);
 	h->contested = gauge(run, "rollcall_sync_names_contested",
 			     "Of these, names that some object claims in vain.", NULL, NULL);
 	h->claims = gauge(run, "rollcall_sync_claims",
