@@ -6,7 +6,7 @@
  * style tests/func/t_http.py says what the new one is.
  */
 const char roll_page_policy[] =
-	"default-src 'none'; style-src 'sha256-Vwre6yBiUL6C/iMLeIt6V89bIZ+UuEDdWpohvyYXOWg='; "
+	"default-src 'none'; style-src 'sha256-bWeaN3Py2VBOgqJieYbHIDqn7V6s3qWkitcAvDWzEVg='; "
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 const char roll_page_style[] =
@@ -54,14 +54,14 @@ const char roll_page_style[] =
 	".cards span{color:var(--dim);font-size:13.5px}"
 	".table{background:var(--card);border:1px solid var(--line);border-radius:9px;"
 	"overflow-x:auto;margin:8px 0}"
-	"table{border-collapse:collapse;width:100%}"
+	"table{border-collapse:collapse;width:100%;min-width:720px}"
 	"th,td{text-align:left;vertical-align:top;padding:7px 14px;"
 	"border-top:1px solid var(--line)}"
 	"thead th{border-top:0;color:var(--dim);font-size:13px;font-weight:600;"
 	"white-space:nowrap}"
 	"td{overflow-wrap:anywhere;min-width:64px}td.n,th.n{text-align:right;"
 	"font-variant-numeric:tabular-nums}"
-	"td.w{min-width:220px}td.f{min-width:176px}"
+	"td.w{min-width:220px}td.f{min-width:226px}"
 	"code{font:13.5px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,\"Liberation Mono\","
 	"monospace}"
 	"time{white-space:nowrap}"
