@@ -272,6 +272,43 @@ def shipped_manifests(cluster):
     tap.ok(not bad and count == 4, "the shipped manifests are taken by the server", "\n".join(bad))
 
 
+def namespaces(cluster):
+    """--namespace: the named ones only, a watch each, with a role that allows no more."""
+    for ns in ("team-a", "team-b", "team-c"):
+        cluster.must("POST", "/api/v1/namespaces", {"metadata": {"name": ns}})
+        cluster.create(rt.zone("z", ns + ".test", ns=ns))
+        cluster.create(rt.a_set("a", "z", "www", "192.0.2.1", ns=ns))
+    base = "/apis/rbac.authorization.k8s.io/v1/"
+    group = "dns.networking.miloapis.com"
+    subject = [{"kind": "User", "name": "nobody", "apiGroup": "rbac.authorization.k8s.io"}]
+    cluster.must("POST", base + "clusterroles", {
+        "metadata": {"name": "classes"}, "rules": [{
+            "apiGroups": [group], "resources": ["dnszoneclasses"], "verbs": ["list", "watch"]}]})
+    cluster.must("POST", base + "clusterrolebindings", {
+        "metadata": {"name": "classes"}, "subjects": subject,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                    "name": "classes"}})
+    for ns in ("team-a", "team-b"):
+        path = base + "namespaces/" + ns
+        cluster.must("POST", path + "/roles", {"metadata": {"name": "dns"}, "rules": [{
+            "apiGroups": [group], "resources": ["dnszones", "dnsrecordsets"],
+            "verbs": ["list", "watch"]}]})
+        cluster.must("POST", path + "/rolebindings", {
+            "metadata": {"name": "dns"}, "subjects": subject,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "dns"}})
+    rt.wait_for("the roles count", lambda: cluster.request(
+        "GET", kube.path_of("DNSZone", ns="team-b"), token=cluster.tokens["nobody"])[0] == 200)
+    site = Site(cluster, rt.pdns_versions()[0], "--namespace", "team-a", "--namespace", "team-b",
+                kubeconfig=cluster.kubeconfig("nobody"))
+    tap.equal([site.rcode("www.team-%s.test" % x) for x in "abc"],
+              ["NOERROR", "NOERROR", "REFUSED"], "--namespace: the named ones are served")
+    cluster.delete(rt.a_set("a", "z", "www", "192.0.2.1", ns="team-b"))
+    site.wait("www.team-b.test", "NXDOMAIN")
+    tap.equal(site.rcode("www.team-a.test"), "NOERROR", "--namespace: each has its watch")
+    site.verify("--namespace")
+    site.stop()
+
+
 def crd_deleted(cluster, site):
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dnsrecordsets." \
            "dns.networking.miloapis.com"
@@ -346,6 +383,7 @@ def main():
         restarts(cluster, site)
         outages(cluster, site)
         shipped_manifests(cluster)
+        namespaces(cluster)
         promise(cluster, site)
         crd_deleted(cluster, site)
     except AssertionError as e:
