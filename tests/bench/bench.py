@@ -60,22 +60,25 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     signal.signal(number, lambda *_: sys.exit(1))
 
 
-def start(name, *argv):
+def start(name, *argv, place=None):
     log = open(os.path.join(top, name + ".log"), "w")
-    proc = subprocess.Popen(argv, stdout=log, stderr=log)
+    proc = subprocess.Popen(argv, stdout=log, stderr=log, preexec_fn=place)
     live.append(proc)
     return proc
 
 
-def keep_awake():
-    """To wake a virtual processor that sleeps takes longer than the calls that are measured, and
-    whether one sleeps is chance. So each has something to do that gives way to everything else."""
-    def give_way():
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=give_way)
-                for _ in os.sched_getaffinity(0)]
-    live.extend(spinners)
-    return spinners
+# PowerDNS and its backend share one processor, the load comes from another. A wake-up across
+# processors takes longer than a call where processors are virtual, and whether there is one is
+# chance.
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+def on_first_cpu():
+    os.sched_setaffinity(0, {CPUS[0]})
+
+
+def on_last_cpu():
+    os.sched_setaffinity(0, {CPUS[-1]})
 
 
 def wait_for(what, condition, seconds=60):
@@ -155,7 +158,8 @@ class Pdns:
             conf.write(text)
 
     def start(self):
-        self.proc = start("pdns-" + self.name, "pdns_server", "--config-dir=" + self.folder)
+        self.proc = start("pdns-" + self.name, "pdns_server", "--config-dir=" + self.folder,
+                          place=on_first_cpu)
         wait_for("pdns_server (%s)" % self.name, self.answers)
 
     def answers(self):
@@ -174,7 +178,8 @@ class Pdns:
         began = self.cpu_seconds()
         out = subprocess.run(["dnsperf", "-s", "127.0.0.1", "-p", str(self.port), "-d", questions,
                               "-l", str(SECONDS), "-c", "6", "-T", "1", "-q", "30", "-t", "5"],
-                             capture_output=True, text=True, check=True).stdout
+                             capture_output=True, text=True, check=True,
+                             preexec_fn=on_last_cpu).stdout
         codes = re.search(r"Response codes:\s+(.*)", out).group(1)
         lost = int(re.search(r"Queries lost:\s+(\d+)", out).group(1))
         if lost or not re.fullmatch(r"%s \d+ \(100.00%%\)" % rcode, codes):
@@ -249,7 +254,8 @@ def private_bytes(proc):
 def socket_load(build, path, names, letter):
     out = subprocess.run([os.path.join(build, "tests/bench/socket_bench"), path, str(names),
                           str(SECONDS), str(CONNECTIONS), letter],
-                         capture_output=True, text=True, check=True).stdout
+                         capture_output=True, text=True, check=True,
+                         preexec_fn=on_last_cpu).stdout
     return [float(word) for word in out.split()]
 
 
@@ -305,9 +311,9 @@ def measure(build, names):
     build_view(build, manifests, view, names)
 
     server = start("rollcalld", os.path.join(build, "src/rollcalld"), "--view", view, "--listen",
-                   mine)
+                   mine, place=on_first_cpu)
     null_server = start("null", os.path.join(build, "tests/bench/null_backend"), null,
-                        str(-(-names // gen.PER_ZONE)))
+                        str(-(-names // gen.PER_ZONE)), place=on_first_cpu)
     wait_for("rollcalld", lambda: is_served(mine))
     wait_for("null backend", lambda: is_served(null))
     servers = [Pdns(name, ["launch=remote", "remote-connection-string=unix:path=" + path,
@@ -318,7 +324,6 @@ def measure(build, names):
     for pdns in servers:
         pdns.start()
 
-    spinners = keep_awake()
     figures = compare(data, servers)
     print("%-10s %-8s %10s %10s %14s %10s" %
           ("backend", "answers", "queries/s", "of null", "CPU us/query", "of null"))
@@ -336,8 +341,6 @@ def measure(build, names):
             print("%-10s %12.0f %12.1f %12.1f" % (
                 (name + " " + kind,) + tuple(socket_load(build, path, names, letter))))
 
-    for spinner in spinners:
-        stop(spinner)
     sync = start("sync", os.path.join(build, "src/rollcall-sync"), "--manifests", manifests,
                  "--view", view)
     usual, worst = changes(names, manifests, mine, view, build)
