@@ -174,8 +174,8 @@ static enum roll_status take_path(const struct entry *entry, const char *key, ch
 	if (status || !*out || **out == '/')
 		return status;
 	roll_buf_init(&path, 8192);
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): an entry that was found has a file.
-	 */
+	/* An entry that was found has a file. */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 	roll_buf_add_c(&path, entry->file->folder);
 	roll_buf_add_c(&path, *out);
 	free(*out);

@@ -349,8 +349,8 @@ enum roll_status roll_manifest_step(struct roll_manifest *manifest,
 	struct roll_err spare = {0};
 	enum roll_status status;
 
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): roll_err_set never returns ROLL_OK.
-	 */
+	/* roll_err_set never returns ROLL_OK. */
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 	manifest->on_object = on_object;
 	manifest->ctx = ctx;
 	manifest->err = err ? err : &spare;

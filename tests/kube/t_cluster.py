@@ -312,11 +312,21 @@ def namespaces(cluster):
 def crd_deleted(cluster, site):
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dnsrecordsets." \
            "dns.networking.miloapis.com"
+    crd = cluster.must("GET", path)
     cluster.must("DELETE", path)
     site.wait("stay.example.com", "NXDOMAIN", 60)
     tap.ok(True, "CRD deleted: DELETED events for its objects count")
     tap.equal(site.pdns.rcode("example.com", "SOA"), "NOERROR", "and the zone, of another kind, stays")
-    site.sync_lives()
+    rt.wait_for("the CRD is gone", lambda: cluster.request("GET", path)[0] == 404, 60)
+    cluster.must("POST", path.rsplit("/", 1)[0], {
+        "apiVersion": crd["apiVersion"], "kind": crd["kind"], "spec": crd["spec"],
+        "metadata": {"name": crd["metadata"]["name"]}})
+    obj = rt.a_set("again", "example-com", "again", "192.0.2.14")
+    rt.wait_for("the CRD is back", lambda: cluster.request(
+        "POST", kube.path_of(obj).rsplit("/", 1)[0], obj)[0] in (201, 409), 60)
+    site.wait("again.example.com", "NOERROR", 90)
+    tap.ok(True, "CRD made again: followed again")
+    site.verify("after the CRD")
 
 
 def promise(cluster, site):
@@ -384,8 +394,8 @@ def main():
         outages(cluster, site)
         shipped_manifests(cluster)
         namespaces(cluster)
-        promise(cluster, site)
         crd_deleted(cluster, site)
+        promise(cluster, site)
     except AssertionError as e:
         tap.ok(False, "ran to its end", str(e) + "\n" + site.sync.log()[-3000:])
         tap.done()
