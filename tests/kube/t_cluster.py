@@ -323,7 +323,7 @@ def crd_deleted(cluster, site):
         "metadata": {"name": crd["metadata"]["name"]}})
     obj = rt.a_set("again", "example-com", "again", "192.0.2.14")
     rt.wait_for("the CRD is back", lambda: cluster.request(
-        "POST", kube.path_of(obj).rsplit("/", 1)[0], obj)[0] in (201, 409), 60)
+        "POST", kube.path_of(obj).rsplit("/", 1)[0], obj, raw=True)[0] in (201, 409), 60)
     site.wait("again.example.com", "NOERROR", 90)
     tap.ok(True, "CRD made again: followed again")
     site.verify("after the CRD")
