@@ -59,8 +59,8 @@ enum roll_status roll_sync_options_parse(int argc, char **argv, struct roll_sync
 		 "serve zones whose class names this controller"},
 		{"pdns-control", ROLL_OPT_STRING, &o->pdns_control, "SOCKET", NULL, 0, 0, NULL,
 		 "control socket of pdns_server, told of changes"},
-		{"status", ROLL_OPT_WORD, &o->status, "WHO", "leader", 0, 0, "leader|always|never",
-		 "who writes status back to a cluster's objects"},
+		{"status", ROLL_OPT_WORD, &o->status, "WHO", "never", 0, 0, "never",
+		 "who writes status back to a cluster's objects: this version nobody"},
 		{"brake", ROLL_OPT_NUMBER, &o->brake_percent, "PERCENT", "0", 0, 100, NULL,
 		 "hold lists that remove more than this share; 0 is off"},
 		{"http", ROLL_OPT_ENDPOINT, &o->http, "ADDR:PORT", NULL, 0, 0, NULL,
@@ -81,7 +81,7 @@ enum roll_status roll_sync_options_parse(int argc, char **argv, struct roll_sync
 	int rest = 0;
 
 	*o = (struct roll_sync_options){.controller = "powerdns",
-					.status = "leader",
+					.status = "never",
 					.relist_ms = RELIST_MS,
 					.log_level = "info",
 					.log_format = "kv"};
