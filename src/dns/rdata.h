@@ -17,8 +17,8 @@
  * The builders return ROLL_OK when the record can be served (there may be warnings) and
  * ROLL_EINVAL when not (at least one FAULT was reported). On any error `wire` is as it was before.
  * path is the entry's path, e.g. "spec.records[2].mx"; members are appended by the builder
- * (".exchange"). Blanks around text members are trimmed (translation T5). The rows of the
- * conformance table that each builder implements are named in rdata.c.
+ * (".exchange"). Blanks around text members are trimmed (row T5 of the conformance table). The rows
+ * of the conformance table that each builder implements are named in rdata.c.
  */
 struct roll_check {
 	const struct roll_findings *findings; /* may be NULL */
@@ -32,7 +32,7 @@ enum roll_status roll_rdata_aaaa(struct roll_check at, struct roll_str content,
 /* CNAME, ALIAS, NS, PTR: one target, member "content". NS must be a hostname. */
 enum roll_status roll_rdata_target(struct roll_check at, uint16_t type, struct roll_str content,
 				   struct roll_buf *wire) ROLL_MUST_CHECK;
-/* Text with or without quotes: translation C10 to C24. */
+/* Text with or without quotes: rows C10 to C24. */
 enum roll_status roll_rdata_txt(struct roll_check at, struct roll_str content,
 				struct roll_buf *wire) ROLL_MUST_CHECK;
 /* Numbers come as int64 as JSON has them; the builder checks the range. */
@@ -56,7 +56,7 @@ enum roll_status roll_rdata_svcb(struct roll_check at, int64_t priority, struct 
 				 const struct roll_svc_param *params, size_t param_count,
 				 struct roll_buf *wire) ROLL_MUST_CHECK;
 
-/* Members that are absent or 0 take the defaults of translation Z4; serial 0 = computed when read.
+/* Members that are absent or 0 take the defaults of row Z4; serial 0 = computed when read.
  */
 struct roll_soa_text {
 	struct roll_str mname;
@@ -75,7 +75,7 @@ enum roll_status roll_rdata_soa_set_serial(char *wire, size_t n, uint32_t serial
 
 /*
  * PDNS: as the remote backend sends it: names without final dot, TXT and CAA quoted, hex lower
- * case (remote-protocol 3.2). ZONE: master file form (RFC 1035, 5), names with final dot; ALIAS in
+ * case (docs/protocol.md). ZONE: master file form (RFC 1035, 5), names with final dot; ALIAS in
  * its own presentation (`ALIAS target.`), the rest as any zone-file reader takes it.
  */
 enum roll_rdata_style { ROLL_RDATA_PDNS, ROLL_RDATA_ZONE };
