@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "view/view.h"
@@ -228,22 +229,36 @@ static bool try_lock(int fd, int operation)
 }
 
 /*
- * Two who start at once may each keep the other from the exclusive lock; flock gives up the shared
- * one while trying, so one of them gets it in a next round.
+ * Those who start at once may each keep the others from the exclusive lock; flock gives up the
+ * shared one while trying, so one of them gets it in a next round. Whoever is at a file that says
+ * nothing yet is on the way to claim it, and no stranger: that is worth more patience.
  */
 #define GUARD_ROUNDS 40
-#define GUARD_WAIT_MS 5
+#define GUARD_EMPTY_ROUNDS 2000
+#define GUARD_WAIT_MS 8
+
+/* Different from process to process and from round to round, so that they do not keep step. */
+static int guard_wait_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return 1 + (int)((now.tv_nsec / 1000 + getpid()) % GUARD_WAIT_MS);
+}
 
 static enum roll_status hold(int fd, const char *ours, char theirs[TEXT_SIZE])
 {
-	for (int round = 0; round < GUARD_ROUNDS; round++) {
+	int rounds = GUARD_EMPTY_ROUNDS;
+
+	for (int round = 0; round < rounds; round++) {
 		if (round)
-			(void)poll(NULL, 0, GUARD_WAIT_MS + (int)getpid() % GUARD_WAIT_MS);
+			(void)poll(NULL, 0, guard_wait_ms());
 		if (!try_lock(fd, LOCK_SH))
 			continue;
 		read_text(fd, theirs);
 		if (strcmp(theirs, ours) == 0)
 			return ROLL_OK;
+		rounds = theirs[0] ? GUARD_ROUNDS : GUARD_EMPTY_ROUNDS;
 		/* Nobody at it: what the file says is history. */
 		if (try_lock(fd, LOCK_EX) && !write_text(fd, ours))
 			return ROLL_EIO;
@@ -254,6 +269,32 @@ static enum roll_status hold(int fd, const char *ours, char theirs[TEXT_SIZE])
 			return ROLL_OK;
 	}
 	return ROLL_EBUSY;
+}
+
+/*
+ * The file comes into being with what it says, so that whoever starts at the same moment finds it
+ * whole. That another was first is as good.
+ */
+static enum roll_status make_guard(const char *dir, const char *path, const char *ours)
+{
+	char *aside = roll_dir_path(dir, "pidns.XXXXXX");
+	enum roll_status status = ROLL_ENOMEM;
+	int fd = -1;
+
+	if (!aside)
+		return status;
+	status = ROLL_EIO;
+	fd = mkostemp(aside, O_CLOEXEC);
+	if (fd < 0)
+		goto out;
+	if (!fchmod(fd, FILE_MODE) && write_text(fd, ours) &&
+	    (!link(aside, path) || errno == EEXIST))
+		status = ROLL_OK;
+	(void)unlink(aside);
+	close(fd);
+out:
+	free(aside);
+	return status;
 }
 
 /*
@@ -278,7 +319,9 @@ enum roll_status roll_dir_guard(const char *dir, int *out_fd, struct roll_err *e
 		goto out;
 	}
 	ours[n] = '\0';
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && !make_guard(dir, path, ours))
+		fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
 		if (errno == ENOENT || errno == ENOTDIR)
 			status = roll_err_set(err, ROLL_ENOENT, dir, "no such directory");
