@@ -150,9 +150,10 @@ static void report(struct roll_engine *engine, enum roll_status status, const st
 		 roll_str_show(roll_str_c(err->text), shown, sizeof shown));
 }
 
-static void damaged(const struct roll_writer *writer)
+static void damaged(struct roll_engine *engine)
 {
-	roll_writer_mark_damaged(writer);
+	engine->is_damaged = true;
+	roll_writer_mark_damaged(engine->conf.writer);
 	roll_log(ROLL_ERROR, "view-damaged", "remedy=\"restart: a new view is then built\"");
 }
 
@@ -196,7 +197,7 @@ enum roll_status roll_engine_run(struct roll_engine *engine, roll_engine_fn fn, 
 	json_decref(engine->sliced);
 	engine->sliced = NULL;
 	if (status == ROLL_ECORRUPT)
-		damaged(engine->conf.writer);
+		damaged(engine);
 	if (!status)
 		roll_apply_use_number(engine->apply, roll_str_n("", 0), 0);
 	if (!is_ours)
@@ -340,7 +341,7 @@ static enum roll_status load(struct roll_engine *engine, struct roll_err *err)
 			status = ROLL_OK;
 	}
 	if (status == ROLL_ECORRUPT)
-		damaged(engine->conf.writer);
+		damaged(engine);
 	if (status)
 		roll_err_set(err, status, NULL, "the view cannot be read: %s",
 			     roll_status_text(status));
@@ -509,6 +510,7 @@ void roll_engine_counts(struct roll_engine *engine, struct roll_engine_counts *o
 		.is_complete = !engine->is_building,
 		.is_reachable = engine->is_reachable,
 		.is_writable = engine->is_writable,
+		.is_damaged = engine->is_damaged,
 		.revision = engine->high_water,
 		.unreachable_ms = engine->unreachable_ms,
 		.why_unreachable = engine->why_unreachable,

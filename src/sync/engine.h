@@ -77,8 +77,9 @@ struct roll_engine_counts {
 	int64_t confirmed_ms;  /* wall clock; 0: never */
 	bool is_complete;
 	bool is_reachable;
-	bool is_writable;	     /* the last commit worked */
-	int64_t unreachable_ms;	     /* wall clock: since when, 0 if reachable */
+	bool is_writable;	/* the last commit worked */
+	bool is_damaged;	/* the view; only a new start makes a new one: end the program */
+	int64_t unreachable_ms; /* wall clock: since when, 0 if reachable */
 	const char *why_unreachable; /* escaped; valid until the source says another thing */
 };
 void roll_engine_counts(struct roll_engine *engine, struct roll_engine_counts *out);

@@ -93,6 +93,7 @@ struct roll_engine {
 	int64_t unreachable_ms; /* wall clock */
 	char why_unreachable[256];
 	bool is_writable;
+	bool is_damaged; /* no use in trying again */
 
 	/* What is to be stored with the next commit. */
 	struct roll_buf identity;

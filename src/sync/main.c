@@ -65,6 +65,11 @@ static void on_work(void *ctx)
 			roll_notify("READY=1");
 		run->is_ready = true;
 	}
+	/* Whoever watches over this program starts it again, and then a new view is built. */
+	if (counts.is_damaged) {
+		run->is_damaged = true;
+		roll_loop_stop(run->loop);
+	}
 	roll_timer_set(run->work, more ? 0 : WORK_MS);
 }
 
@@ -242,6 +247,9 @@ int main(int argc, char **argv)
 		if (!status) {
 			on_work(&run);
 			status = roll_loop_run(run.loop);
+			if (!status && run.is_damaged)
+				status = roll_err_set(&err, ROLL_ECORRUPT, run.options.view,
+						      "the view is damaged");
 		}
 	}
 	if (status)

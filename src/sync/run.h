@@ -85,6 +85,7 @@ struct roll_run {
 	struct roll_progress progress;
 	const struct roll_run_source *source;
 	void *source_state;
+	bool is_damaged;
 	bool is_stopping;
 	bool is_ready; /* the service manager was told */
 };

@@ -138,8 +138,27 @@ def damage():
                "in a new folder, the old one is gone")
 
 
+def damage_while_running():
+    """A daemon that finds its view damaged ends, so that whoever watches over it starts it anew."""
+    m, view = good(), rt.View()
+    m.put("more.json", *[a("n%d" % i) for i in range(300)])
+    view.sync_once(m)
+    sync = view.sync(m)
+    rt.wait_for("watching", lambda: "event=view-opened" in sync.log())
+    with open(os.path.join(view.dir, "current", "data.mdb"), "r+b") as f:
+        f.seek(32 << 10)
+        f.write(b"\0" * (120 << 10))
+    m.put("new.json", a("new"))
+    rt.wait_for("it ends", lambda: not sync.is_running())
+    tap.ok(sync.proc.wait() == 3 and "view-damaged" in sync.log(),
+           "a damaged view ends a running sync with exit 3", sync.log())
+    codes = [view.sync_once(m, None).returncode for _ in range(2)]
+    tap.equal((codes[-1], len(served(view))), (0, 302), "started again, it makes a new view")
+
+
 names_of_files()
 damage()
+damage_while_running()
 held()
 mistakes()
 byte_order_marks()
