@@ -107,6 +107,7 @@ start() {
 	# The newest ends first: pdns_server before what it asks.
 	pids="$pid $pids"
 }
+
 # wait_for NAME COMMAND...: until the command succeeds, for at most 30 seconds.
 wait_for() {
 	name=$1
@@ -152,7 +153,8 @@ start rollcall-sync rollcall-sync --manifests "$work/manifests" --view "$work/vi
 	--pdns-control "$work/pdns.controlsocket"
 wait_for rollcall-sync test -e "$work/view/current"
 start rollcalld rollcalld --view "$work/view" --listen "$work/rollcalld.sock"
-wait_for rollcalld test -S "$work/rollcalld.sock"
+# The socket is there a moment before it is listened on.
+wait_for rollcalld grep -q event=listening "$work/rollcalld.log"
 start pdns_server pdns_server --config-dir="$work" --resolver="127.0.0.1:$port" \
 	--remote-connection-string="unix:path=$work/rollcalld.sock,timeout=2000"
 wait_for pdns_server is_up

@@ -46,7 +46,7 @@ def main():
     done = apart("rollcall-sync", "--manifests", source.dir, "--view", view.dir, "--once")
     tap.equal(done.returncode, 0, "with nobody else there, another namespace takes over")
     other = rt.Process(APART + ["rollcalld", "--view", view.dir, "--listen", socket_path])
-    rt.wait_for("it listens", lambda: os.path.exists(socket_path))
+    rt.wait_for("it listens", lambda: rt.connects(socket_path))
     tap.equal(len(rt.Backend(socket_path).lookup("www.example.com.")), 1, "and serves")
     done = view.rollcall("status")
     tap.ok(done.returncode == 3 and "PID namespace" in done.err, "now this one is the stranger",

@@ -280,6 +280,16 @@ class View:
         return json.loads(done.out) if done.returncode == 0 else {}
 
 
+def connects(socket_path):
+    """That the socket is there is not enough: a server makes it before it listens."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        try:
+            s.connect(socket_path)
+            return True
+        except OSError:
+            return False
+
+
 class Server(Process):
     """rollcalld on a socket of its own."""
 
@@ -292,12 +302,7 @@ class Server(Process):
     def listens(self):
         if not self.is_running():
             raise AssertionError("rollcalld ended:\n" + self.log())
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            try:
-                s.connect(self.socket_path)
-                return True
-            except OSError:
-                return False
+        return connects(self.socket_path)
 
 
 class Backend:
