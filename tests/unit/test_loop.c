@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "app/loop.h"
+#include "tests/lib/turn.h"
 
 struct seen {
 	struct roll_loop *loop;
@@ -216,6 +217,73 @@ static void the_service_manager_is_told(void **state)
 #endif
 }
 
+struct turned {
+	struct roll_loop *loop;
+	struct roll_timer *often, *late;
+	int ticks, lates;
+	int64_t late_ms;
+};
+
+static void on_often(void *ctx)
+{
+	struct turned *turned = ctx;
+
+	turned->ticks++;
+	roll_timer_set(turned->often, 1000);
+}
+
+static void on_late(void *ctx)
+{
+	struct turned *turned = ctx;
+
+	turned->lates++;
+	turned->late_ms = turn_elapsed_ms();
+}
+
+static bool is_late(void *ctx)
+{
+	return ((struct turned *)ctx)->lates > 0;
+}
+
+/* The tests that turn the clock stand on this. */
+static void a_turned_hour_takes_a_moment(void **state)
+{
+	struct turned turned = {0};
+	int64_t began_ms, wall_ms;
+
+	(void)state;
+	assert_int_equal(roll_loop_new(NULL, &turned.loop, NULL), ROLL_OK);
+	turn_begin();
+	began_ms = roll_clock_monotonic_ms(&roll_clock_system);
+	wall_ms = roll_clock_wall_ms(&roll_clock_system);
+	turned.often = roll_timer_new(turned.loop, on_often, &turned);
+	turned.late = roll_timer_new(turned.loop, on_late, &turned);
+	roll_timer_set(turned.often, 1000);
+	roll_timer_set(turned.late, 59999);
+	turn_ms(turned.loop, 59998);
+	assert_int_equal(turned.ticks, 59);
+	assert_int_equal(turned.lates, 0);
+	turn_ms(turned.loop, 1);
+	assert_int_equal(turned.lates, 1);
+	roll_timer_set(turned.late, 7);
+	roll_timer_stop(turned.late);
+	turn_ms(turned.loop, 3600000 - 59999);
+	assert_int_equal(turned.ticks, 3600);
+	assert_int_equal(turned.lates, 1);
+	assert_int_equal(roll_clock_monotonic_ms(&roll_clock_system) - began_ms, 3600000);
+	assert_int_equal(roll_clock_wall_ms(&roll_clock_system) - wall_ms, 3600000);
+
+	turned.lates = 0;
+	roll_timer_set(turned.late, 1234);
+	assert_false(turn_until(turned.loop, is_late, &turned, 1233));
+	assert_true(turn_until(turned.loop, is_late, &turned, 60000));
+	assert_int_equal(turned.late_ms, 3600000 + 1234);
+	roll_timer_free(turned.late);
+	roll_timer_free(turned.often);
+	turn_end();
+	roll_loop_free(turned.loop);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -226,6 +294,7 @@ int main(void)
 		cmocka_unit_test(signals_arrive_as_events),
 		cmocka_unit_test(without_hooks_a_signal_ends_the_loop),
 		cmocka_unit_test(the_service_manager_is_told),
+		cmocka_unit_test(a_turned_hour_takes_a_moment),
 	};
 
 	return cmocka_run_group_tests_name("loop", tests, NULL, NULL);
