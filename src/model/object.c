@@ -171,6 +171,26 @@ static void decode_rest(struct roll_check at, const json_t *metadata, struct rol
 	out->is_terminating = decode_time(at, metadata, "deletionTimestamp", &when);
 }
 
+/* Whoever wrote it: nothing of a status is reported, only what is of use is taken from it. */
+static void decode_status(const json_t *status, struct roll_object *out)
+{
+	const json_t *serial = member(status, "serial");
+	const json_t *condition;
+	size_t i;
+
+	json_array_foreach (member(status, "conditions"), i, condition) {
+		struct roll_str type = text_of(condition, "type");
+		const json_t *observed = member(condition, "observedGeneration");
+
+		if ((roll_str_eq_c(type, "Accepted") || roll_str_eq_c(type, "Programmed")) &&
+		    out->generation && json_integer_value(observed) == out->generation)
+			out->is_reported = true;
+	}
+	if (out->kind == ROLL_KIND_ZONE && json_integer_value(serial) > 0 &&
+	    json_integer_value(serial) <= UINT32_MAX)
+		out->serial = (uint32_t)json_integer_value(serial);
+}
+
 enum roll_status roll_object_decode(const json_t *json, struct roll_object *out,
 				    const struct roll_findings *findings)
 {
@@ -201,6 +221,7 @@ enum roll_status roll_object_decode(const json_t *json, struct roll_object *out,
 	has_name = decode_name(meta, metadata, out);
 	has_namespace = decode_namespace(meta, metadata, out);
 	decode_rest(meta, metadata, out);
+	decode_status(member(json, "status"), out);
 	if (json_is_object(json_object_get(json, "spec")))
 		out->spec = json_object_get(json, "spec");
 	return has_name && has_namespace ? ROLL_OK : ROLL_EINVAL;

@@ -36,7 +36,13 @@ struct roll_object {
 	int64_t generation;
 	int64_t created_s;   /* INT64_MAX if absent: the youngest */
 	bool is_terminating; /* deletionTimestamp is set: absent from now on (design section 4) */
-	json_t *spec;	     /* borrowed; an object, or NULL */
+	/*
+	 * Its status is about this very spec (observedGeneration of Accepted or Programmed), so it
+	 * was written after the spec, and revision may be that of the status.
+	 */
+	bool is_reported;
+	uint32_t serial; /* of a DNSZone: status.serial, what a replica has given out; 0: none */
+	json_t *spec;	 /* borrowed; an object, or NULL */
 };
 
 /*

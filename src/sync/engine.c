@@ -16,8 +16,6 @@
 #define SLICE_LIMIT_BYTES ((size_t)8 << 20) /* flushed long before */
 #define GROW_MAX 40			    /* doublings: more than any address space */
 
-static const char high_water_key[] = "high-water";
-
 int64_t roll_engine_now_ms(const struct roll_engine *engine)
 {
 	return roll_clock_wall_ms(engine->conf.clock);
@@ -96,6 +94,10 @@ static enum roll_status commit(struct roll_engine *engine, struct roll_txn *txn,
 
 	if (engine->is_identity_new)
 		roll_txn_set_source(txn, roll_buf_str(&engine->identity));
+	if (!roll_txn_is_changed(txn)) {
+		roll_txn_abort(txn);
+		return ROLL_OK;
+	}
 	copy_changes(engine, txn);
 	memcpy(before, engine->objects, sizeof before);
 	note_head(engine, txn);
@@ -106,6 +108,7 @@ static enum roll_status commit(struct roll_engine *engine, struct roll_txn *txn,
 		return status;
 	}
 	engine->is_identity_new = false;
+	roll_engine_noted(engine);
 	add_delta(&engine->found, &delta);
 	roll_metric_add(engine->m_commits, NULL, NULL, 1);
 	roll_metric_observe(engine->m_commit_seconds, NULL, seconds_now() - began);
@@ -173,6 +176,7 @@ enum roll_status roll_engine_run(struct roll_engine *engine, roll_engine_fn fn, 
 		status = roll_txn_begin(engine->conf.writer, &txn, &err);
 		if (!status) {
 			roll_apply_take_delta(engine->apply);
+			engine->is_noted = false;
 			status = fn(engine, txn, ctx);
 			is_ours = status && !roll_txn_status(txn);
 			if (status)
@@ -205,27 +209,13 @@ enum roll_status roll_engine_run(struct roll_engine *engine, roll_engine_fn fn, 
 	return status;
 }
 
-enum roll_status roll_engine_note(struct roll_engine *engine, struct roll_txn *txn,
-				  struct roll_str what, struct roll_str position, uint64_t revision)
-{
-	char text[24];
-
-	if (position.n)
-		roll_txn_set_position(txn, what, position);
-	if (revision > engine->high_water) {
-		snprintf(text, sizeof text, "%" PRIu64, revision);
-		roll_txn_set_position(txn, roll_str_c(high_water_key), roll_str_c(text));
-	}
-	return roll_txn_status(txn);
-}
-
 /* --- confirmed and not --- */
 
 static enum roll_status store_confirmed(struct roll_engine *engine, struct roll_txn *txn, void *ctx)
 {
 	(void)ctx;
 	roll_txn_set_confirmed(txn, engine->confirmed_ms);
-	return roll_txn_status(txn);
+	return roll_engine_note(engine, txn, roll_str_n("", 0), roll_str_n("", 0), 0);
 }
 
 static void on_confirmed(void *ctx)
@@ -332,14 +322,8 @@ static enum roll_status load(struct roll_engine *engine, struct roll_err *err)
 	for (i = 0; i < ROLL_ROW_KINDS && !status; i++)
 		status = roll_snap_objects(roll_txn_snap(txn), (enum roll_row_kind)i,
 					   roll_str_n("", 0), count_row, engine);
-	if (!status) {
-		status = roll_txn_position(txn, roll_str_c(high_water_key), &engine->key);
-		if (!status)
-			status = roll_str_u64(roll_buf_str(&engine->key), UINT64_MAX,
-					      &engine->high_water);
-		else if (status == ROLL_ENOENT)
-			status = ROLL_OK;
-	}
+	if (!status)
+		status = roll_engine_load_high_water(engine, txn);
 	if (status == ROLL_ECORRUPT)
 		damaged(engine);
 	if (status)
@@ -436,6 +420,8 @@ void roll_engine_free(struct roll_engine *engine)
 	roll_engine_clear_rejects(engine, true, roll_str_n("", 0));
 	free(engine->rejects);
 	free(engine->guarded);
+	roll_engine_clear_positions(engine);
+	roll_marks_clear(&engine->heeded);
 	free_changes(&engine->changes);
 	json_decref(engine->sliced);
 	roll_buf_fini(&engine->list.slice);
@@ -476,20 +462,6 @@ enum roll_status roll_engine_identify(struct roll_engine *engine, struct roll_st
 			    "--view, or remove it",
 			    roll_str_show(known, a, sizeof a),
 			    roll_str_show(identity, b, sizeof b));
-}
-
-enum roll_status roll_engine_position(struct roll_engine *engine, struct roll_str what,
-				      struct roll_buf *out)
-{
-	struct roll_txn *txn = NULL;
-	enum roll_status status;
-
-	/* A view that is being built holds positions of lists that were taken, like any other. */
-	status = roll_txn_begin(engine->conf.writer, &txn, NULL);
-	if (!status)
-		status = roll_txn_position(txn, what, out);
-	roll_txn_abort(txn);
-	return status;
 }
 
 static uint64_t natural(int64_t n)

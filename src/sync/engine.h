@@ -63,6 +63,8 @@ enum roll_status roll_engine_identify(struct roll_engine *engine, struct roll_st
 /* Position stored for `what`; ENOENT if the view has none (then the source must list). */
 enum roll_status roll_engine_position(struct roll_engine *engine, struct roll_str what,
 				      struct roll_buf *out) ROLL_MUST_CHECK;
+/* From now on the serials given out here are (or are not) what other replicas heed. */
+void roll_engine_publish(struct roll_engine *engine, bool is_publisher);
 /* A slice of background work (sweep, reader check); true if there is more. */
 bool roll_engine_work(struct roll_engine *engine);
 

@@ -329,10 +329,12 @@ static enum roll_status put_full(struct end *end, struct roll_staged *staged, bo
 	if (status)
 		return ROLL_ECORRUPT;
 	object->spec = spec;
-	roll_txn_set_revision(end->txn, object->revision ? object->revision : end->revision);
+	roll_engine_set_revision(end->engine, end->txn, object, end->revision);
 	status = roll_apply_put(end->engine->apply, end->txn, object, staged->scope,
 				staged->decoded.extra, staged->decoded.extra_count, &result);
 	*is_changed = !status && result != ROLL_APPLY_UNCHANGED;
+	if (!status)
+		roll_engine_heed(end->engine, end->txn, object);
 	if (object->kind == ROLL_KIND_ZONE)
 		end->engine->has_zone_op = true;
 	if (!status && result == ROLL_APPLY_SLICED) {
@@ -438,7 +440,7 @@ static enum roll_status remove_missing(struct end *end, bool *more)
 	if (status && !*more)
 		return status;
 	status = ROLL_OK;
-	roll_txn_set_revision(end->txn, end->revision);
+	roll_engine_set_list_revision(engine, end->txn, end->revision);
 	for (i = 0; i < end->removal_count && !status; i++) {
 		const struct removal *removal = &end->removals[i];
 
@@ -641,6 +643,7 @@ static void account(struct end *end)
 	guarded->is_done = true;
 	if (end->revision > engine->high_water)
 		engine->high_water = end->revision;
+	roll_engine_set_position(engine, engine->list.head.what, end->position, true);
 	engine->confirmed_stored_ms = engine->confirmed_ms;
 	if (engine->has_zone_op)
 		engine->is_sweep_due = true;
@@ -664,6 +667,8 @@ enum roll_status roll_engine_list_end(void *ctx, uint64_t revision, struct roll_
 		account(&end);
 		if (engine->is_building && all_lists_done(engine, NULL))
 			status = swap_in(engine);
+		if (!status)
+			roll_engine_heed_due(engine);
 	}
 	if (status)
 		engine->confirmed_ms = confirmed_ms;

@@ -166,18 +166,20 @@ static enum roll_status apply_op(struct roll_engine *engine, struct roll_txn *tx
 
 		if (decoded.object.kind == ROLL_KIND_ZONE)
 			engine->has_zone_op = true;
-		roll_txn_set_revision(txn, op->revision);
+		roll_txn_set_revision(txn, &(struct roll_revision){.number = op->revision});
 		status = roll_apply_absent(engine->apply, txn, decoded.object.kind, key,
 					   "event DELETED", op->revision);
 		return status == ROLL_ENOENT ? ROLL_OK : status;
 	}
 	if (is_direct && roll_engine_is_overtaken(engine, &decoded.object))
 		return ROLL_OK;
-	roll_txn_set_revision(txn, decoded.object.revision);
+	roll_engine_set_revision(engine, txn, &decoded.object, 0);
 	if (is_direct && !engine->conf.is_cluster)
 		status = put_direct(engine, txn, op->json, &decoded, scope);
 	else
 		status = roll_engine_put(engine, txn, op->json, &decoded, scope, &result);
+	if (!status)
+		roll_engine_heed(engine, txn, &decoded.object);
 	/* Found before anything was written: the spec alone is larger than any object can be. */
 	if (status == ROLL_ELIMIT && !roll_txn_status(txn)) {
 		decoded.extra_count = 0;
@@ -249,15 +251,18 @@ enum roll_status roll_engine_event_absent(void *ctx, json_t *object, uint64_t re
 struct event_end {
 	struct roll_str what, position;
 	uint64_t revision; /* the highest of the batch */
+	bool is_changed;
 };
 
 static enum roll_status end_event(struct roll_engine *engine, struct roll_txn *txn, void *ctx)
 {
-	const struct event_end *end = ctx;
+	struct event_end *end = ctx;
 	enum roll_status status = roll_engine_apply_ops(engine, txn, false);
 
-	return status ? status
-		      : roll_engine_note(engine, txn, end->what, end->position, end->revision);
+	end->is_changed = !status && roll_txn_is_changed(txn);
+	return end->is_changed
+		       ? roll_engine_note(engine, txn, end->what, end->position, end->revision)
+		       : status;
 }
 
 /* Revisions of what the events were about, for a list that is older. */
@@ -289,7 +294,7 @@ static void touch_all(struct roll_engine *engine, struct event_end *end)
 enum roll_status roll_engine_event_end(void *ctx, struct roll_str what, struct roll_str position)
 {
 	struct roll_engine *engine = ctx;
-	struct event_end end = {what, position, 0};
+	struct event_end end = {.what = what, .position = position};
 	enum roll_status status;
 	uint64_t revision;
 
@@ -303,9 +308,12 @@ enum roll_status roll_engine_event_end(void *ctx, struct roll_str what, struct r
 	if (!status) {
 		if (end.revision > engine->high_water)
 			engine->high_water = end.revision;
+		roll_engine_set_position(engine, what, position, end.is_changed);
 		engine->committed += engine->ops.count;
 		engine->is_sweep_due = engine->is_sweep_due || engine->has_zone_op;
 	}
 	roll_engine_clear_ops(engine);
+	if (!status)
+		roll_engine_heed_due(engine);
 	return status;
 }

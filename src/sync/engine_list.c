@@ -46,15 +46,19 @@ void roll_mark_set(struct roll_mark **marks, struct roll_str key, uint64_t value
 		mark->text = strndup(text.p, text.n);
 }
 
+void roll_mark_drop(struct roll_mark **marks, struct roll_mark *mark)
+{
+	HASH_DEL(*marks, mark);
+	free(mark->text);
+	free(mark);
+}
+
 void roll_marks_clear(struct roll_mark **marks)
 {
 	struct roll_mark *mark, *next;
 
-	HASH_ITER (hh, *marks, mark, next) {
-		HASH_DEL(*marks, mark);
-		free(mark->text);
-		free(mark);
-	}
+	HASH_ITER (hh, *marks, mark, next)
+		roll_mark_drop(marks, mark);
 }
 
 /* --- what the open list is about --- */
@@ -173,6 +177,7 @@ static enum roll_status stage_one(struct roll_engine *engine, struct roll_txn *t
 	status = roll_staged_decode(kind, bytes, &staged);
 	if (status)
 		return status;
+	roll_engine_heed(engine, txn, &staged.decoded.object);
 	status = roll_txn_stage_get(txn, (enum roll_row_kind)kind, key, &before);
 	if (status == ROLL_OK)
 		return stage_again(engine, txn, kind, key, before, bytes);

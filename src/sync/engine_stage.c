@@ -3,7 +3,7 @@
 
 #include "base/bin.h"
 
-enum { FLAG_SEEN = 1, FLAG_TERMINATING = 2, FLAG_SPEC = 4 };
+enum { FLAG_SEEN = 1, FLAG_TERMINATING = 2, FLAG_SPEC = 4, FLAG_REPORTED = 8 };
 
 static void encode_extra(const struct roll_apply_extra *extra, struct roll_buf *buf)
 {
@@ -21,6 +21,7 @@ void roll_staged_encode(const struct roll_staged *staged, struct roll_buf *buf)
 	roll_buf_put_u8(
 		buf, (uint8_t)((staged->is_seen ? FLAG_SEEN : 0) |
 			       (!staged->is_seen && object->is_terminating ? FLAG_TERMINATING : 0) |
+			       (!staged->is_seen && object->is_reported ? FLAG_REPORTED : 0) |
 			       (staged->has_spec ? FLAG_SPEC : 0)));
 	roll_buf_put_str16(buf, staged->scope);
 	roll_buf_put_u8(buf, (uint8_t)staged->decoded.extra_count);
@@ -34,6 +35,7 @@ void roll_staged_encode(const struct roll_staged *staged, struct roll_buf *buf)
 	roll_buf_put_u64(buf, object->revision);
 	roll_buf_put_u64(buf, (uint64_t)object->generation);
 	roll_buf_put_u64(buf, (uint64_t)object->created_s);
+	roll_buf_put_u32(buf, object->serial);
 	roll_buf_put_str32(buf, staged->spec);
 }
 
@@ -64,12 +66,14 @@ enum roll_status roll_staged_decode(enum roll_kind kind, struct roll_str bytes,
 	object->kind = kind;
 	if (!out->is_seen) {
 		object->is_terminating = flags & FLAG_TERMINATING;
+		object->is_reported = flags & FLAG_REPORTED;
 		object->ns = roll_reader_str16(&r);
 		object->name = roll_reader_str16(&r);
 		object->uid = roll_reader_str16(&r);
 		object->revision = roll_reader_u64(&r);
 		object->generation = (int64_t)roll_reader_u64(&r);
 		object->created_s = (int64_t)roll_reader_u64(&r);
+		object->serial = roll_reader_u32(&r);
 		out->spec = roll_reader_str32(&r);
 	}
 	return roll_reader_done(&r) ? ROLL_OK : ROLL_ECORRUPT;

@@ -79,6 +79,13 @@ struct roll_list {
 	uint64_t read;
 };
 
+struct roll_position {
+	char *what;
+	char *text;
+	uint64_t revision; /* 0: not a number */
+	bool is_stored;
+};
+
 struct roll_engine {
 	struct roll_engine_conf conf;
 	struct roll_guard_conf guard;
@@ -98,7 +105,13 @@ struct roll_engine {
 	/* What is to be stored with the next commit. */
 	struct roll_buf identity;
 	bool is_identity_new;
-	uint64_t high_water;
+	uint64_t high_water, high_water_stored;
+	struct roll_position *positions; /* of this process */
+	size_t position_count;
+	bool is_publisher, is_published; /* serials: by us; by anybody */
+	struct roll_mark *heeded;	 /* DNSZones; value is the serial */
+	bool is_noted;			 /* positions and the mark are in the transaction at hand */
+	uint64_t high_water_noted;
 
 	struct roll_ops ops;
 	bool in_event;
@@ -137,11 +150,39 @@ typedef enum roll_status (*roll_engine_fn)(struct roll_engine *engine, struct ro
 /* Begin, fn, commit; the map grows and zones are sliced as needed. */
 enum roll_status roll_engine_run(struct roll_engine *engine, roll_engine_fn fn,
 				 void *ctx) ROLL_MUST_CHECK;
-/* Position and high-water mark, in the transaction at hand. position may be empty. */
+int64_t roll_engine_now_ms(const struct roll_engine *engine); /* wall clock */
+
+/* --- engine_position.c --- */
+
+/*
+ * In the transaction at hand: the high-water mark, all positions that are not stored yet, and this
+ * one, which may be empty.
+ */
 enum roll_status roll_engine_note(struct roll_engine *engine, struct roll_txn *txn,
 				  struct roll_str what, struct roll_str position,
 				  uint64_t revision);
-int64_t roll_engine_now_ms(const struct roll_engine *engine); /* wall clock */
+void roll_engine_noted(struct roll_engine *engine); /* it is committed */
+/* Until there all is in the view. Empty: as it was. */
+void roll_engine_set_position(struct roll_engine *engine, struct roll_str what,
+			      struct roll_str text, bool is_stored);
+void roll_engine_clear_positions(struct roll_engine *engine);
+/* All kinds and namespaces are in the view until this revision; 0: not known. */
+uint64_t roll_engine_reached(const struct roll_engine *engine);
+enum roll_status roll_engine_load_high_water(struct roll_engine *engine, struct roll_txn *txn);
+
+/* --- engine_serial.c --- */
+
+/* What the serials of zones changed by this object are taken from; otherwise: if it has none. */
+void roll_engine_set_revision(struct roll_engine *engine, struct roll_txn *txn,
+			      const struct roll_object *object, uint64_t otherwise);
+/* ... by what a list does not have any more. */
+void roll_engine_set_list_revision(const struct roll_engine *engine, struct roll_txn *txn,
+				   uint64_t revision);
+/* Keep in mind what a replica has given out for this object, if it is a DNSZone. */
+void roll_engine_heed(struct roll_engine *engine, struct roll_txn *txn,
+		      const struct roll_object *object);
+/* Positions have advanced: give out what may be given out now. */
+void roll_engine_heed_due(struct roll_engine *engine);
 
 /* --- engine_event.c --- */
 
@@ -169,6 +210,7 @@ enum roll_status roll_engine_event_end(void *ctx, struct roll_str what, struct r
 void roll_mark_set(struct roll_mark **marks, struct roll_str key, uint64_t value,
 		   struct roll_str text);
 const struct roll_mark *roll_mark_find(const struct roll_mark *marks, struct roll_str key);
+void roll_mark_drop(struct roll_mark **marks, struct roll_mark *mark);
 void roll_marks_clear(struct roll_mark **marks);
 
 struct roll_str roll_engine_touched_key(struct roll_engine *engine, enum roll_kind kind,
@@ -203,7 +245,8 @@ enum roll_status roll_engine_list_end(void *ctx, uint64_t revision, struct roll_
 /*
  * u8 flags | str16 scope | u8 count, count x (u8 severity, u8 reason, str16 path, str16 text)
  * and, unless the object is as the view has it already,
- * str16 ns | str16 name | str16 uid | u64 revision | u64 generation | u64 created | str32 spec
+ * str16 ns | str16 name | str16 uid | u64 revision | u64 generation | u64 created |
+ * u32 serial | str32 spec
  */
 struct roll_staged {
 	bool is_seen; /* as in the view: only extra findings count */

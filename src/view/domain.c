@@ -12,19 +12,38 @@
  *	serial = the latest revision of the commit's changes, if that is later than the serial
  *		 before the commit, else the successor of that
  *
+ * What may be later than the change itself (see roll_txn_set_revision) is not taken for it: the
+ * successor is never later than the revision, and what the replica that tells the objects' owners
+ * has published is heeded by all.
+ *
  * serial_before keeps the effective serial, with classes, as it was before the commit. If another
  * DNSZone or class comes into force, anything may have been said about the domain under classes
  * that are gone since, so the serial before is then the latest ever given to anything. A rebuild
  * counts as one commit: nobody reads in between. It starts from what write.c carries over, which
- * says already what each domain's serial must be later than.
+ * says already what each domain's serial must be later than; one that was published is enough.
  */
 
 /* Wall clock where there are no revisions (manifests). */
 static uint32_t revision_serial(const struct roll_txn *txn)
 {
-	if (txn->revision)
-		return (uint32_t)txn->revision;
+	if (txn->revision.number)
+		return (uint32_t)txn->revision.number;
 	return (uint32_t)(roll_clock_wall_ms(txn->writer->clock) / 1000);
+}
+
+static bool is_rebuilding(const struct roll_txn *txn)
+{
+	return txn->writer->next != NULL;
+}
+
+/* What the change itself says; 0: nothing that is certain. */
+static uint32_t change_serial(const struct roll_txn *txn, const struct roll_domain_row *row)
+{
+	if (!txn->revision.is_late)
+		return revision_serial(txn);
+	if (row->published)
+		return row->published;
+	return row->serial_before && !is_rebuilding(txn) ? 0 : revision_serial(txn);
 }
 
 static uint32_t pick(uint32_t before, uint32_t candidate)
@@ -106,13 +125,20 @@ bool roll_txn_holds(struct roll_txn *txn, const struct roll_name *domain, uint32
 static void raise_serial(struct roll_txn *txn, struct roll_domain_row *row, uint32_t effective,
 			 uint32_t floor)
 {
+	uint32_t latest;
+
 	if (row->changed_generation != txn->epoch) {
 		row->changed_generation = txn->epoch;
 		row->serial_before = effective;
 	}
 	row->serial_before = roll_serial_later_or(row->serial_before, floor);
-	row->serial =
-		pick(row->serial_before, roll_serial_later_or(row->serial, revision_serial(txn)));
+	row->published = roll_serial_later_or(row->published, txn->revision.published);
+	latest = roll_serial_later_or(row->serial, change_serial(txn, row));
+	if (is_rebuilding(txn) && row->published)
+		row->serial = roll_serial_later_or(row->serial_before,
+						   roll_serial_later_or(latest, row->published));
+	else
+		row->serial = pick(row->serial_before, latest);
 }
 
 void roll_txn_bump(struct roll_txn *txn, const struct roll_name *domain, uint32_t number)
@@ -231,4 +257,52 @@ void roll_txn_claim_domain(struct roll_txn *txn, const struct roll_name *domain,
 	if ((before.claim_count == 0) != (row.claim_count == 0))
 		roll_txn_note_domain(txn, domain);
 	store_domain(txn, domain, &row);
+}
+
+/* ROLL_OK: the DNSZone holds its domain, and its serial is earlier. */
+static enum roll_status find_earlier(struct roll_txn *txn, struct roll_str zone_key,
+				     uint32_t published, struct roll_name *domain,
+				     struct roll_domain_row *row, struct roll_settled *settled)
+{
+	uint32_t number;
+	enum roll_status status = roll_txn_zone_number(txn, zone_key, &number, domain);
+
+	if (!status)
+		status = roll_txn_domain(txn, domain, row);
+	if (!status)
+		status = settle(txn, row, settled);
+	if (status)
+		return status;
+	return is_held_by(row, settled, number) && roll_serial_gt(published, settled->serial)
+		       ? ROLL_OK
+		       : ROLL_ENOENT;
+}
+
+bool roll_txn_is_later(struct roll_txn *txn, struct roll_str zone_key, uint32_t published)
+{
+	struct roll_name domain;
+	struct roll_domain_row row;
+	struct roll_settled settled;
+
+	return published && !find_earlier(txn, zone_key, published, &domain, &row, &settled);
+}
+
+void roll_txn_heed_serial(struct roll_txn *txn, struct roll_str zone_key, uint32_t published)
+{
+	struct roll_name domain;
+	struct roll_domain_row row;
+	struct roll_settled settled;
+
+	if (!roll_txn_mutate(txn) ||
+	    find_earlier(txn, zone_key, published, &domain, &row, &settled))
+		return;
+	if (row.changed_generation != txn->epoch) {
+		row.changed_generation = txn->epoch;
+		row.serial_before = settled.serial;
+	}
+	row.serial = row.published = published;
+	/* It is the answer to a question for the SOA. */
+	roll_txn_note_name(txn, &domain);
+	roll_txn_note_zone(txn, &domain);
+	store_domain(txn, &domain, &row);
 }

@@ -200,6 +200,7 @@ void roll_domain_row_encode(const struct roll_domain_row *row, struct roll_buf *
 	roll_buf_put_u32(buf, row->serial);
 	roll_buf_put_u64(buf, row->changed_generation);
 	roll_buf_put_u32(buf, row->serial_before);
+	roll_buf_put_u32(buf, row->published);
 	roll_buf_put_u32(buf, row->claim_count);
 	for (uint32_t i = 0; i < row->claim_count; i++) {
 		const struct roll_domain_claim *claim = &row->claims[i];
@@ -225,6 +226,7 @@ enum roll_status roll_domain_row_decode(struct roll_str bytes, struct roll_arena
 	out->serial = roll_reader_u32(&r);
 	out->changed_generation = roll_reader_u64(&r);
 	out->serial_before = roll_reader_u32(&r);
+	out->published = roll_reader_u32(&r);
 	out->claim_count = roll_reader_u32(&r);
 	if (r.failed || out->id == 0 || out->id > INT32_MAX ||
 	    out->claim_count > (size_t)(r.end - r.p) / CLAIM_BYTES_MIN)

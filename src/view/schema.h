@@ -18,17 +18,19 @@
  *	byzone    u64 hash("ns/zone"), recordset key  -> ""      record sets that refer to a zone
  *	byscope   u64 hash(scope), u8 kind, key       -> ""      objects of one manifest
  *	classes   name                                -> struct roll_class_row
- *	domains   u8 0, name key below the root       -> struct roll_domain_row (kept when
- *unclaimed: its id and serial must outlive the zone) ids       u32 id -> domains key dzones    u32
- *number                          -> struct roll_dzone_row names     u32 number, name key below
- *domain   -> claims row (dns/claim.h) gone      u32 number                          -> ""      rows
- *to sweep, or being prepared removals  u64 sequence                        -> struct roll_removal,
- *a bounded history stage     u8 kind, key                        -> bytes   a list that is not
- *complete yet
+ *	domains   u8 0, name key below the root       -> struct roll_domain_row
+ *	ids       u32 id                              -> key in domains
+ *	dzones    u32 number                          -> struct roll_dzone_row
+ *	names     u32 number, name key below domain   -> claims row (dns/claim.h)
+ *	gone      u32 number                          -> ""      to be swept, or being prepared
+ *	removals  u64 sequence                        -> struct roll_removal
+ *	stage     u8 kind, key                        -> bytes   a list on its way
+ *
+ * A domain outlives its claims, for its id and serial. Removals are a bounded history.
  *
  * A key is at most 511 bytes (LMDB's default).
  */
-#define ROLL_VIEW_FORMAT 1u
+#define ROLL_VIEW_FORMAT 2u
 #define ROLL_REMOVALS_KEPT 10000u
 
 /* The same values as enum roll_kind in model/object.h. */
@@ -100,6 +102,7 @@ struct roll_domain_row {
 	 */
 	uint64_t changed_generation;
 	uint32_t serial_before;
+	uint32_t published; /* the serial that a replica had given out when it was met; 0: none */
 	uint32_t claim_count;
 	struct roll_domain_claim *claims; /* oldest first; arena */
 };

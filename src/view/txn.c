@@ -183,7 +183,7 @@ enum roll_status roll_txn_begin(struct roll_writer *writer, struct roll_txn **ou
 	txn->status = ROLL_OK;
 	txn->err.code = ROLL_OK;
 	txn->is_dirty = false;
-	txn->revision = 0;
+	txn->revision = (struct roll_revision){.number = 0};
 	txn->prepared_before = writer->prepared_count;
 	roll_txn_clear_changes(txn);
 	status = load_head(txn);
@@ -256,14 +256,19 @@ enum roll_status roll_txn_status(const struct roll_txn *txn)
 	return txn->status;
 }
 
+bool roll_txn_is_changed(const struct roll_txn *txn)
+{
+	return txn->is_dirty;
+}
+
 struct roll_snap *roll_txn_snap(struct roll_txn *txn)
 {
 	return &txn->snap;
 }
 
-void roll_txn_set_revision(struct roll_txn *txn, uint64_t revision)
+void roll_txn_set_revision(struct roll_txn *txn, const struct roll_revision *revision)
 {
-	txn->revision = revision;
+	txn->revision = *revision;
 }
 
 /* --- bookkeeping --- */

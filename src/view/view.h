@@ -274,7 +274,7 @@ struct roll_txn {
 	struct roll_err err;
 	bool is_open;
 	bool is_dirty;
-	uint64_t revision;
+	struct roll_revision revision;
 	uint64_t epoch;		/* changes of one epoch raise a serial once */
 	uint32_t epoch_serial;	/* head.max_serial when it began; 0 in a rebuild */
 	size_t prepared_before; /* writer's prepared_count when the transaction began */

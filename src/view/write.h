@@ -71,15 +71,33 @@ enum roll_status roll_txn_commit(struct roll_txn *txn,
 				 struct roll_err *err) ROLL_MUST_CHECK; /* frees txn in any case */
 void roll_txn_abort(struct roll_txn *txn);				/* accepts NULL */
 enum roll_status roll_txn_status(const struct roll_txn *txn);
+bool roll_txn_is_changed(const struct roll_txn *txn); /* else there is nothing to commit */
 /* Reading what the transaction sees: borrowed, do not end it; valid until the next mutation. */
 struct roll_snap *roll_txn_snap(struct roll_txn *txn);
 
 /*
- * The revision (resourceVersion) that serials of zones changed from here on are taken from: the
- * low 32 bits if they are later (RFC 1982) than the present serial, else its successor. 0
+ * What serials of zones changed from here on are taken from: the low 32 bits of number
+ * (resourceVersion) if they are later (RFC 1982) than the present serial, else its successor. 0
  * (manifests): wall-clock seconds in the same way.
+ *
+ * A list may show an object long after it changed, when other things have raised its revision, and
+ * an absence longer yet. A serial from that would be later than what replicas that saw the change
+ * itself have given out. So is_late: the successor, or, where there is no present serial yet, what
+ * was published for the domain, or only then the number.
  */
-void roll_txn_set_revision(struct roll_txn *txn, uint64_t revision);
+struct roll_revision {
+	uint64_t number;
+	bool is_late;
+	uint32_t published; /* DNSZones: the serial that a replica has given out; 0: none */
+};
+void roll_txn_set_revision(struct roll_txn *txn, const struct roll_revision *revision);
+/*
+ * Would roll_txn_heed_serial change anything? Only if the DNSZone holds its domain, and what
+ * answers now is earlier.
+ */
+bool roll_txn_is_later(struct roll_txn *txn, struct roll_str zone_key, uint32_t published);
+/* Another replica gave this serial out for the DNSZone: ours is not earlier from now on. */
+void roll_txn_heed_serial(struct roll_txn *txn, struct roll_str zone_key, uint32_t published);
 
 /* --- objects --- */
 

@@ -87,6 +87,54 @@ static void a_whole_object_is_read(void **state)
 	json_decref(json);
 }
 
+static void a_status_says_what_was_reported_and_published(void **state)
+{
+	static const struct {
+		const char *kind, *status;
+		bool is_reported;
+		uint32_t serial;
+	} cases[] = {
+		{"DNSZone", "{\"serial\":7}", false, 7},
+		{"DNSZone", "{\"serial\":4294967295}", false, UINT32_MAX},
+		{"DNSZone", "{\"serial\":4294967296}", false, 0},
+		{"DNSZone", "{\"serial\":-7}", false, 0},
+		{"DNSZone", "{\"serial\":7.5}", false, 0},
+		{"DNSZone", "{\"serial\":\"7\"}", false, 0},
+		{"DNSRecordSet", "{\"serial\":7}", false, 0},
+		{"DNSZone", "[]", false, 0},
+		{"DNSZone", "null", false, 0},
+		{"DNSRecordSet", "{\"conditions\":{}}", false, 0},
+		{"DNSRecordSet", "{\"conditions\":[null,7,{}]}", false, 0},
+		{"DNSRecordSet",
+		 "{\"conditions\":[{\"type\":\"Accepted\",\"observedGeneration\":3}]}", true, 0},
+		{"DNSRecordSet",
+		 "{\"conditions\":[{\"type\":\"Programmed\",\"observedGeneration\":3}]}", true, 0},
+		{"DNSRecordSet",
+		 "{\"conditions\":[{\"type\":\"Programmed\",\"observedGeneration\":2}]}", false, 0},
+		{"DNSRecordSet",
+		 "{\"conditions\":[{\"type\":\"Programmed\",\"observedGeneration\":\"3\"}]}", false,
+		 0},
+		{"DNSRecordSet",
+		 "{\"conditions\":[{\"type\":\"Programmed\"},{\"type\":\"Other\","
+		 "\"observedGeneration\":3}]}",
+		 false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct roll_object object;
+		char text[400];
+
+		snprintf(text, sizeof text,
+			 "{" API ",\"kind\":\"%s\",\"metadata\":{\"name\":\"z\","
+			 "\"namespace\":\"n\",\"generation\":3},\"status\":%s}",
+			 cases[i].kind, cases[i].status);
+		json_decref(decode(text, ROLL_OK, "", &object));
+		assert_int_equal(object.is_reported, cases[i].is_reported);
+		assert_int_equal(object.serial, cases[i].serial);
+	}
+}
+
 static void a_manifest_may_leave_out_what_a_server_fills_in(void **state)
 {
 	struct roll_object object;
@@ -248,6 +296,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_has_its_names),
 		cmocka_unit_test(a_whole_object_is_read),
+		cmocka_unit_test(a_status_says_what_was_reported_and_published),
 		cmocka_unit_test(a_manifest_may_leave_out_what_a_server_fills_in),
 		cmocka_unit_test(a_class_has_no_namespace),
 		cmocka_unit_test(an_object_with_a_deletion_time_is_terminating),

@@ -107,7 +107,7 @@ static struct roll_txn *begin_zone(struct fixture *fx)
 {
 	struct roll_txn *txn = tempview_begin(&fx->tv);
 
-	roll_txn_set_revision(txn, 100);
+	roll_txn_set_revision(txn, &(struct roll_revision){.number = 100});
 	tempview_put_class(txn, "cls", "ours", "ns1.test ns2.test", 0);
 	tempview_put_zone(txn, "a/z", 10, "example.com", "cls");
 	return txn;
@@ -131,7 +131,7 @@ static void apex_has_soa_and_ns_of_the_class_per_type(void **state)
 	list(fx, "example.com", OWN_SOA OWN_NS);
 
 	txn = tempview_begin(&fx->tv);
-	roll_txn_set_revision(txn, 101);
+	roll_txn_set_revision(txn, &(struct roll_revision){.number = 101});
 	tempview_put_recordset(txn, "a/ns", 1, "a/z", "NS/60 @=own.test", 101);
 	tempview_put_recordset(txn, "a/a", 1, "a/z", "A @=1", 101);
 	tempview_commit(txn);
@@ -156,7 +156,7 @@ static void soa_object_serves_its_own_serial_or_the_computed_one(void **state)
 	assert_int_equal(zone->soa_serial, 7);
 	assert_int_equal(zone->serial, 100);
 	txn = tempview_begin(&fx->tv);
-	roll_txn_set_revision(txn, 200);
+	roll_txn_set_revision(txn, &(struct roll_revision){.number = 200});
 	tempview_put_recordset(txn, "a/soa", 1, "a/z", "SOA @=0", 200);
 	tempview_commit(txn);
 	look(fx);

@@ -164,7 +164,7 @@ static void rows_decode_to_what_was_encoded(void **state)
 	};
 	const struct roll_class_row cls = {s("ours"), true, 300,
 					   17,	      2,    roll_str_n("\2ns\0\1a\1b\0", 9)};
-	const struct roll_domain_row domain = {42, 43, 44, 45, 2, claims};
+	const struct roll_domain_row domain = {42, 43, 44, 45, 46, 2, claims};
 	struct roll_dzone_row dzone = {s("a/z"), roll_name_root, 1, 2};
 	const struct roll_removal removal = {
 		.sequence = 7,

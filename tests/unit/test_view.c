@@ -339,7 +339,9 @@ static void a_damaged_view_is_refused_and_rebuilt_beside_it(void **state)
 /* The format number in the head, wherever in the file; LMDB has no checksums. */
 static void patch_format(const struct tempview *tv)
 {
+	const char head[] = {'h', 'e', 'a', 'd', ROLL_VIEW_FORMAT, 0, 0, 0};
 	const char controller[] = {4, 0, 'o', 'u', 'r', 's', 0, 0};
+	const char other = ROLL_VIEW_FORMAT - 1;
 	char path[256], *bytes;
 	struct stat st;
 	int fd, found = 0;
@@ -355,9 +357,9 @@ static void patch_format(const struct tempview *tv)
 	assert_int_equal(pread(fd, bytes, (size_t)st.st_size, 0), st.st_size);
 	/* "head" is the key right before its value, which begins with the format. */
 	for (off_t i = 0; i + 100 < st.st_size; i++) {
-		if (memcmp(bytes + i, "head\1\0\0\0", 8) == 0 &&
+		if (memcmp(bytes + i, head, sizeof head) == 0 &&
 		    memmem(bytes + i, 100, controller, sizeof controller)) {
-			assert_int_equal(pwrite(fd, "\2", 1, i + 4), 1);
+			assert_int_equal(pwrite(fd, &other, 1, i + 4), 1);
 			found++;
 		}
 	}

@@ -73,7 +73,7 @@ static struct roll_txn *begin_at(struct fixture *fx, uint64_t revision)
 
 	unlook(fx);
 	txn = tempview_begin(&fx->tv);
-	roll_txn_set_revision(txn, revision);
+	roll_txn_set_revision(txn, &(struct roll_revision){.number = revision});
 	return txn;
 }
 
@@ -154,7 +154,7 @@ static void a_serial_is_the_latest_revision_of_the_commit_whatever_the_order(voi
 	make_zone(fx);
 	txn = begin_at(fx, 300);
 	tempview_put_recordset(txn, "a/r", 1, "a/z", "A www=1", 300);
-	roll_txn_set_revision(txn, 200);
+	roll_txn_set_revision(txn, &(struct roll_revision){.number = 200});
 	tempview_put_recordset(txn, "a/s", 1, "a/z", "A api=1", 200);
 	tempview_commit(txn);
 	assert_int_equal(serial_of(fx, "example.com"), 300);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sync/engine_state.h"
+
+/*
+ * Replicas that are fed by one cluster agree on the serials of their zones. What they see as it
+ * happens gives them the same ones (view/domain.c). A list that is taken later does not: revisions
+ * have risen meanwhile, above all by the status that one of the replicas writes, and what is gone
+ * has none. So that one also writes down the serials that it gives out (status.serial of a
+ * DNSZone), and the others heed them: once they have all that was known when it was given, since a
+ * serial must not come before what it stands for.
+ */
+
+void roll_engine_publish(struct roll_engine *engine, bool is_publisher)
+{
+	engine->is_publisher = is_publisher;
+}
+
+/* Where nobody says better, what is late has to do. */
+static bool is_follower(const struct roll_engine *engine)
+{
+	return engine->conf.is_cluster && engine->is_published && !engine->is_publisher;
+}
+
+void roll_engine_set_revision(struct roll_engine *engine, struct roll_txn *txn,
+			      const struct roll_object *object, uint64_t otherwise)
+{
+	engine->is_published = engine->is_published || object->serial;
+	roll_txn_set_revision(txn,
+			      &(struct roll_revision){
+				      .number = object->revision ? object->revision : otherwise,
+				      .is_late = object->is_reported && is_follower(engine),
+				      /* A status in a manifest was copied from somewhere. */
+				      .published = engine->conf.is_cluster ? object->serial : 0,
+			      });
+}
+
+void roll_engine_set_list_revision(const struct roll_engine *engine, struct roll_txn *txn,
+				   uint64_t revision)
+{
+	roll_txn_set_revision(
+		txn, &(struct roll_revision){.number = revision, .is_late = is_follower(engine)});
+}
+
+void roll_engine_heed(struct roll_engine *engine, struct roll_txn *txn,
+		      const struct roll_object *object)
+{
+	struct roll_str key;
+
+	if (!engine->conf.is_cluster || object->kind != ROLL_KIND_ZONE || !object->serial)
+		return;
+	engine->is_published = true;
+	key = roll_apply_key(engine->apply, object);
+	if (roll_txn_is_later(txn, key, object->serial))
+		roll_mark_set(&engine->heeded, key, object->serial, roll_str_n("", 0));
+}
+
+static bool is_reached(const struct roll_mark *mark, uint64_t reached)
+{
+	return !roll_serial_gt((uint32_t)mark->value, (uint32_t)reached);
+}
+
+static enum roll_status heed_all(struct roll_engine *engine, struct roll_txn *txn, void *ctx)
+{
+	const uint64_t *reached = ctx;
+	const struct roll_mark *mark;
+
+	for (mark = engine->heeded; mark; mark = mark->hh.next) {
+		if (is_reached(mark, *reached))
+			roll_txn_heed_serial(txn, roll_str_n(mark->key, mark->key_n),
+					     (uint32_t)mark->value);
+	}
+	return roll_txn_status(txn);
+}
+
+void roll_engine_heed_due(struct roll_engine *engine)
+{
+	uint64_t reached = roll_engine_reached(engine);
+	struct roll_mark *mark, *next;
+	bool is_due = false;
+
+	if (!engine->heeded || !reached || engine->is_building)
+		return;
+	HASH_ITER (hh, engine->heeded, mark, next)
+		is_due = is_due || is_reached(mark, reached);
+	/* After an error, which has been told, there is a next time. */
+	if (!is_due || roll_engine_run(engine, heed_all, &reached))
+		return;
+	HASH_ITER (hh, engine->heeded, mark, next) {
+		if (is_reached(mark, reached))
+			roll_mark_drop(&engine->heeded, mark);
+	}
+}
