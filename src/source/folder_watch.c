@@ -28,9 +28,10 @@
 static void start_polling(struct roll_folder *folder, int error)
 {
 	if (!folder->is_polling)
-		roll_log(ROLL_WARN, "folder-polled",
-			 "reason=\"%s\" remedy=\"raise fs.inotify.max_user_watches\"",
-			 error == ENOSPC ? "no more inotify watches to be had" : strerror(error));
+		roll_log(ROLL_WARN, "folder-polled", "reason=\"%s\" remedy=\"raise %s\"",
+			 error == ENOSPC ? "no more inotify watches to be had" : strerror(error),
+			 error == EMFILE ? "fs.inotify.max_user_instances"
+					 : "fs.inotify.max_user_watches");
 	folder->is_polling = true;
 }
 
