@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apply/found.h"
+#include "apply/apply_state.h"
 #include "base/json.h"
 #include "model/translate.h"
 
@@ -17,34 +17,6 @@ static_assert((int)ROLL_ROW_CLASS == (int)ROLL_KIND_CLASS &&
 
 /* The largest object has far fewer entries than would fill this. */
 #define ARENA_LIMIT_BYTES ((size_t)64 << 20)
-#define KEY_LIMIT_BYTES 1024
-
-struct roll_apply {
-	struct roll_arena arena;  /* of one call: what is kept of rows about to be replaced */
-	struct roll_arena row;	  /* of one stored record set, put again */
-	struct roll_arena object; /* of one object's translation */
-	struct roll_buf key;
-	struct roll_buf zone_key;
-	struct roll_buf spec;
-	struct roll_buf servers;
-	struct roll_found found;
-	struct roll_apply_delta delta;
-	/* See roll_apply_use_number. */
-	struct roll_buf prepared_key;
-	uint32_t prepared;
-};
-
-/* Keys of record sets, gathered before anything is changed. */
-struct keys {
-	struct roll_apply *apply;
-	struct roll_str *items;
-	size_t count, limit;
-	uint32_t skip_number; /* rows under this number are claimed already; 0: take all */
-	bool is_over;
-	/* For walks over all record sets: */
-	struct roll_str zone_key;
-	struct roll_str last;
-};
 
 struct roll_apply *roll_apply_new(void)
 {
@@ -55,9 +27,9 @@ struct roll_apply *roll_apply_new(void)
 	roll_arena_init(&apply->arena, ARENA_LIMIT_BYTES);
 	roll_arena_init(&apply->row, ARENA_LIMIT_BYTES);
 	roll_arena_init(&apply->object, ARENA_LIMIT_BYTES);
-	roll_buf_init(&apply->key, KEY_LIMIT_BYTES);
-	roll_buf_init(&apply->zone_key, KEY_LIMIT_BYTES);
-	roll_buf_init(&apply->prepared_key, KEY_LIMIT_BYTES);
+	roll_buf_init(&apply->key, ROLL_APPLY_KEY_BYTES);
+	roll_buf_init(&apply->zone_key, ROLL_APPLY_KEY_BYTES);
+	roll_buf_init(&apply->prepared_key, ROLL_APPLY_KEY_BYTES);
 	roll_buf_init(&apply->spec, ROLL_OBJECT_LIMIT_BYTES);
 	roll_buf_init(&apply->servers, ROLL_OBJECT_LIMIT_BYTES);
 	roll_found_init(&apply->found);
@@ -132,13 +104,12 @@ void roll_apply_count(struct roll_apply_delta *delta, const struct roll_object_r
 		return;
 }
 
-static void count_row(struct roll_apply *apply, const struct roll_object_row *row, int64_t sign)
+void roll_apply_count_row(struct roll_apply *apply, const struct roll_object_row *row, int64_t sign)
 {
 	roll_apply_count(&apply->delta, row, sign);
 }
 
-/* What the row borrows moves to the arena, because the map may change under it. */
-static enum roll_status keep_row(struct roll_arena *arena, struct roll_object_row *row)
+enum roll_status roll_apply_keep_row(struct roll_arena *arena, struct roll_object_row *row)
 {
 	struct roll_str *const parts[] = {&row->key,  &row->uid,      &row->scope, &row->spec,
 					  &row->zone, &row->findings, &row->names};
@@ -151,9 +122,8 @@ static enum roll_status keep_row(struct roll_arena *arena, struct roll_object_ro
 	return arena->status;
 }
 
-/* The stored row, borrowed. ENOENT if there is none. */
-static enum roll_status stored_row(struct roll_txn *txn, enum roll_row_kind kind,
-				   struct roll_str key, struct roll_object_row *out)
+enum roll_status roll_apply_stored_row(struct roll_txn *txn, enum roll_row_kind kind,
+				       struct roll_str key, struct roll_object_row *out)
 {
 	enum roll_status status = roll_txn_status(txn);
 
@@ -169,13 +139,9 @@ static void set_findings(const struct roll_found *found, struct roll_object_row 
 
 /* --- record sets --- */
 
-/*
- * Translate spec for the zone it is in (domain NULL: not there) and put row with what that gives;
- * apply->found holds the extra findings already.
- */
-static enum roll_status put_recordset(struct roll_apply *apply, struct roll_txn *txn,
-				      struct roll_object_row *row, const json_t *spec,
-				      uint32_t number, const struct roll_name *domain)
+enum roll_status roll_apply_put_recordset(struct roll_apply *apply, struct roll_txn *txn,
+					  struct roll_object_row *row, const json_t *spec,
+					  uint32_t number, const struct roll_name *domain)
 {
 	struct roll_findings findings = roll_found_sink(&apply->found);
 	struct roll_recordset_spec read;
@@ -203,7 +169,7 @@ static enum roll_status put_recordset(struct roll_apply *apply, struct roll_txn 
 	row->record_count =
 		read.record_count > UINT32_MAX ? UINT32_MAX : (uint32_t)read.record_count;
 	set_findings(&apply->found, row);
-	count_row(apply, row, 1);
+	roll_apply_count_row(apply, row, 1);
 	roll_txn_put_recordset(txn, row, domain ? number : 0, owned, owned ? read.owned_count : 0);
 	return roll_txn_status(txn);
 }
@@ -227,108 +193,11 @@ static enum roll_status put_new_recordset(struct roll_apply *apply, struct roll_
 	}
 	if (status && status != ROLL_ENOENT)
 		return status;
-	return put_recordset(apply, txn, row, object->spec, number, status ? NULL : &domain);
-}
-
-/* Put a stored record set again, now that its zone has this number and domain. */
-static enum roll_status reclaim(struct roll_apply *apply, struct roll_txn *txn, struct roll_str key,
-				uint32_t number, const struct roll_name *domain)
-{
-	struct roll_object_row row;
-	json_t *spec = NULL;
-	enum roll_status status;
-
-	status = stored_row(txn, ROLL_ROW_RECORDSET, key, &row);
-	if (status)
-		return status;
-	roll_found_reset(&apply->found);
-	status = roll_found_add_extras_of(&apply->found, &row);
-	/* An object without a spec is stored with an empty one. */
-	if (!status && row.spec.n)
-		status = roll_json_parse(row.spec, &spec, NULL);
-	if (status)
-		return status == ROLL_EINVAL || status == ROLL_ELIMIT ? ROLL_ECORRUPT : status;
-	count_row(apply, &row, -1);
-	row.key = key;
-	roll_arena_reset(&apply->row);
-	status = keep_row(&apply->row, &row);
-	if (!status)
-		status = put_recordset(apply, txn, &row, spec, number, domain);
-	json_decref(spec);
-	return status;
+	return roll_apply_put_recordset(apply, txn, row, object->spec, number,
+					status ? NULL : &domain);
 }
 
 /* --- zones --- */
-
-static enum roll_status on_waiting(void *ctx, const struct roll_object_row *row)
-{
-	struct keys *keys = ctx;
-
-	if (keys->skip_number && row->number == keys->skip_number)
-		return ROLL_OK;
-	if (keys->count == keys->limit) {
-		keys->is_over = true;
-		return ROLL_ECANCELED;
-	}
-	keys->items[keys->count] = roll_arena_str(&keys->apply->arena, row->key);
-	if (!keys->items[keys->count].p)
-		return keys->apply->arena.status;
-	keys->count++;
-	return ROLL_OK;
-}
-
-static enum roll_status init_keys(struct keys *keys, struct roll_apply *apply, size_t limit)
-{
-	*keys = (struct keys){.apply = apply, .limit = limit};
-	keys->items = roll_arena_array(&apply->arena, limit, sizeof *keys->items);
-	return keys->items ? ROLL_OK : apply->arena.status;
-}
-
-/* The record sets that wait for the zone, at most a slice. */
-static enum roll_status find_waiting(struct roll_txn *txn, struct roll_str zone_key,
-				     struct keys *keys)
-{
-	enum roll_status status;
-
-	status = roll_snap_recordsets_of(roll_txn_snap(txn), zone_key, on_waiting, keys);
-	return status == ROLL_ECANCELED || status == ROLL_ENOENT ? ROLL_OK : status;
-}
-
-static enum roll_status reclaim_all(struct roll_apply *apply, struct roll_txn *txn,
-				    const struct keys *keys, uint32_t number,
-				    const struct roll_name *domain)
-{
-	enum roll_status status = ROLL_OK;
-	size_t i;
-
-	for (i = 0; i < keys->count && !status; i++)
-		status = reclaim(apply, txn, keys->items[i], number, domain);
-	return status;
-}
-
-/* The number for a zone whose domain it does not have yet. 0: too many wait for it. */
-static enum roll_status new_number(struct roll_apply *apply, struct roll_txn *txn,
-				   struct roll_str key, const struct roll_name *domain,
-				   uint32_t *number)
-{
-	bool is_prepared = apply->prepared && roll_str_eq(roll_buf_str(&apply->prepared_key), key);
-	struct keys keys;
-	enum roll_status status;
-
-	status = init_keys(&keys, apply, ROLL_APPLY_SLICE);
-	if (is_prepared)
-		keys.skip_number = apply->prepared;
-	if (!status)
-		status = find_waiting(txn, key, &keys);
-	if (status)
-		return status;
-	*number = 0;
-	if (keys.is_over)
-		return ROLL_OK;
-	*number = is_prepared ? apply->prepared : roll_txn_new_number(txn, domain);
-	status = roll_txn_status(txn);
-	return status ? status : reclaim_all(apply, txn, &keys, *number, domain);
-}
 
 static enum roll_status put_zone(struct roll_apply *apply, struct roll_txn *txn,
 				 struct roll_object_row *row, const struct roll_object *object,
@@ -360,7 +229,7 @@ static enum roll_status put_zone(struct roll_apply *apply, struct roll_txn *txn,
 			return status;
 		if (status || !roll_name_eq(&domain, &read.domain)) {
 			domain = read.domain;
-			status = new_number(apply, txn, row->key, &domain, &number);
+			status = roll_apply_new_number(apply, txn, row->key, &domain, &number);
 			if (status)
 				return status;
 			if (!number) {
@@ -376,7 +245,7 @@ static enum roll_status put_zone(struct roll_apply *apply, struct roll_txn *txn,
 	if (status && status != ROLL_EINVAL)
 		return status;
 	set_findings(&apply->found, row);
-	count_row(apply, row, 1);
+	roll_apply_count_row(apply, row, 1);
 	roll_txn_put_zone(txn, row, has_domain ? &domain : NULL, read.class_name, number);
 	return roll_txn_status(txn);
 }
@@ -407,7 +276,7 @@ static enum roll_status put_class(struct roll_apply *apply, struct roll_txn *txn
 	cls.nameserver_count = (uint32_t)read.nameserver_count;
 	cls.nameservers = roll_buf_str(&apply->servers);
 	set_findings(&apply->found, row);
-	count_row(apply, row, 1);
+	roll_apply_count_row(apply, row, 1);
 	roll_txn_put_class(txn, row, &cls);
 	return roll_txn_status(txn);
 }
@@ -475,7 +344,8 @@ static enum roll_status compare(struct roll_apply *apply, struct roll_txn *txn,
 	bool is_half;
 
 	*is_same = *is_touched = false;
-	status = stored_row(txn, (enum roll_row_kind)object->kind, roll_buf_str(&apply->key), old);
+	status = roll_apply_stored_row(txn, (enum roll_row_kind)object->kind,
+				       roll_buf_str(&apply->key), old);
 	if (status)
 		return status;
 	if (object->is_terminating || !has_same_content(object, spec, old))
@@ -495,16 +365,16 @@ static enum roll_status touch(struct roll_apply *apply, struct roll_txn *txn,
 {
 	enum roll_status status;
 
-	count_row(apply, row, -1);
+	roll_apply_count_row(apply, row, -1);
 	scope = roll_arena_str(&apply->arena, scope);
-	status = keep_row(&apply->arena, row);
+	status = roll_apply_keep_row(&apply->arena, row);
 	if (!status)
 		status = roll_found_add_others_of(&apply->found, row);
 	if (status)
 		return status;
 	row->scope = scope;
 	set_findings(&apply->found, row);
-	count_row(apply, row, 1);
+	roll_apply_count_row(apply, row, 1);
 	roll_txn_touch(txn, row);
 	return roll_txn_status(txn);
 }
@@ -559,7 +429,7 @@ enum roll_status roll_apply_put(struct roll_apply *apply, struct roll_txn *txn,
 	if (is_same)
 		return touch(apply, txn, &old, scope);
 	if (!status)
-		count_row(apply, &old, -1);
+		roll_apply_count_row(apply, &old, -1);
 	fill_row(apply, object, scope, &row);
 	row.spec = roll_arena_str(&apply->arena, roll_buf_str(&apply->spec));
 	if (!row.spec.p)
@@ -589,7 +459,7 @@ enum roll_status roll_apply_extras(struct roll_apply *apply, struct roll_txn *tx
 	roll_arena_reset(&apply->arena);
 	roll_found_reset(&apply->found);
 	roll_found_add_extras(&apply->found, extra, extra_count);
-	status = stored_row(txn, (enum roll_row_kind)kind, key, &row);
+	status = roll_apply_stored_row(txn, (enum roll_row_kind)kind, key, &row);
 	if (status || roll_found_has_same_extras(&apply->found, &row))
 		return status;
 	row.key = key;
@@ -605,7 +475,7 @@ enum roll_status roll_apply_add_extra(struct roll_apply *apply, struct roll_txn 
 
 	roll_arena_reset(&apply->arena);
 	roll_found_reset(&apply->found);
-	status = stored_row(txn, (enum roll_row_kind)kind, key, &row);
+	status = roll_apply_stored_row(txn, (enum roll_row_kind)kind, key, &row);
 	if (!status)
 		status = roll_found_merge_extra(&apply->found, &row, extra, is_only);
 	if (status || roll_found_has_same_extras(&apply->found, &row))
@@ -621,141 +491,9 @@ enum roll_status roll_apply_absent(struct roll_apply *apply, struct roll_txn *tx
 	struct roll_object_row row;
 	enum roll_status status;
 
-	status = stored_row(txn, (enum roll_row_kind)kind, key, &row);
+	status = roll_apply_stored_row(txn, (enum roll_row_kind)kind, key, &row);
 	if (status)
 		return status;
-	count_row(apply, &row, -1);
+	roll_apply_count_row(apply, &row, -1);
 	return roll_txn_absent(txn, (enum roll_row_kind)kind, key, evidence, revision);
-}
-
-void roll_apply_use_number(struct roll_apply *apply, struct roll_str zone_key, uint32_t number)
-{
-	roll_buf_reset(&apply->prepared_key);
-	roll_buf_add_str(&apply->prepared_key, zone_key);
-	apply->prepared = apply->prepared_key.status ? 0 : number;
-}
-
-/* --- slices --- */
-
-/* Over all record sets of the namespace; those of other zones are passed over. */
-static enum roll_status on_any(void *ctx, const struct roll_object_row *row)
-{
-	struct keys *keys = ctx;
-	struct roll_str rest = keys->zone_key, own = row->key;
-	struct roll_str ns = roll_str_cut(&rest, '/');
-
-	if (!roll_str_eq(roll_str_cut(&own, '/'), ns))
-		return ROLL_ECANCELED;
-	if (!roll_str_eq(row->zone, keys->zone_key))
-		return ROLL_OK;
-	return on_waiting(keys, row);
-}
-
-/*
- * One transaction of roll_apply_slices: record sets after `after` (a key, or "ns/" at first) get
- * claimed. after ends up as the last one, empty when there are no more.
- */
-static enum roll_status run_slice(struct roll_apply *apply, struct roll_txn *txn,
-				  struct roll_str zone_key, const struct roll_name *domain,
-				  uint32_t number, struct roll_buf *after)
-{
-	struct keys keys;
-	enum roll_status status;
-
-	status = init_keys(&keys, apply, ROLL_APPLY_SLICE);
-	if (status)
-		return status;
-	keys.zone_key = zone_key;
-	status = roll_snap_objects(roll_txn_snap(txn), ROLL_ROW_RECORDSET, roll_buf_str(after),
-				   on_any, &keys);
-	if (status && status != ROLL_ECANCELED && status != ROLL_ENOENT)
-		return status;
-	status = reclaim_all(apply, txn, &keys, number, domain);
-	roll_buf_reset(after);
-	if (keys.is_over)
-		roll_buf_add_str(after, keys.items[keys.count - 1]);
-	return status ? status : after->status;
-}
-
-/* A zone that is served under another domain stops being so: its object says so. */
-static enum roll_status leave_domain(struct roll_apply *apply, struct roll_txn *txn,
-				     struct roll_str key, const struct roll_name *domain)
-{
-	struct roll_object_row row;
-	struct roll_name old;
-	enum roll_status status;
-	uint32_t number;
-
-	status = roll_txn_zone_number(txn, key, &number, &old);
-	if (status || roll_name_eq(&old, domain))
-		return status == ROLL_ENOENT ? ROLL_OK : status;
-	status = stored_row(txn, ROLL_ROW_ZONE, key, &row);
-	if (!status)
-		status = keep_row(&apply->arena, &row);
-	if (status)
-		return status;
-	row.key = key;
-	roll_txn_put_zone(txn, &row, NULL, roll_str_n("", 0), 0);
-	return roll_txn_status(txn);
-}
-
-enum roll_status roll_apply_slices(struct roll_apply *apply, struct roll_writer *writer,
-				   const struct roll_object *zone, uint32_t *number,
-				   struct roll_err *err)
-{
-	struct roll_zone_spec read;
-	struct roll_buf after, next;
-	struct roll_apply_delta before;
-	struct roll_txn *txn = NULL;
-	enum roll_status status;
-	struct roll_str key;
-
-	roll_buf_init(&after, KEY_LIMIT_BYTES);
-	roll_buf_init(&next, KEY_LIMIT_BYTES);
-	*number = 0;
-	roll_arena_reset(&apply->object);
-	status = roll_translate_zone(zone->spec, &apply->object, &read, NULL);
-	if (status)
-		goto out;
-	roll_buf_add_str(&after, zone->ns);
-	roll_buf_add_char(&after, '/');
-	while (after.n && !status) {
-		uint32_t given = *number;
-
-		roll_arena_reset(&apply->arena);
-		before = apply->delta;
-		key = roll_apply_key(apply, zone);
-		roll_buf_reset(&next);
-		roll_buf_add_str(&next, roll_buf_str(&after));
-		status = roll_txn_begin(writer, &txn, err);
-		if (status)
-			break;
-		if (!given) {
-			status = leave_domain(apply, txn, key, &read.domain);
-			given = status ? 0 : roll_txn_new_number(txn, &read.domain);
-		}
-		if (!status)
-			status = run_slice(apply, txn, key, &read.domain, given, &next);
-		if (status) {
-			roll_txn_abort(txn);
-			roll_err_set(err, status, NULL, "%s", roll_status_text(status));
-		} else {
-			status = roll_txn_commit(txn, err);
-		}
-		if (status)
-			apply->delta = before;
-		if (status == ROLL_EFULL) {
-			status = roll_writer_grow(writer, err);
-			continue;
-		}
-		if (!status) {
-			*number = given;
-			roll_buf_reset(&after);
-			roll_buf_add_str(&after, roll_buf_str(&next));
-		}
-	}
-out:
-	roll_buf_fini(&after);
-	roll_buf_fini(&next);
-	return status;
 }
