@@ -19,50 +19,6 @@ OBJECTS = int(os.environ.get("ROLL_OBJECTS", "100000"))
 DELETES = int(os.environ.get("ROLL_DELETES", "1000"))
 
 
-class Site:
-    """One pod's worth: sync, server, pdns, fed by the cluster."""
-
-    def __init__(self, cluster, version, *options, kubeconfig=None, view=None):
-        self.cluster = cluster
-        self.options = options
-        self.kubeconfig = kubeconfig or cluster.kubeconfig()
-        # In memory, as the shipped Deployment has it.
-        self.view = view or rt.View(os.path.join(rt.memory_dir("view"), "view"))
-        self.sync = None
-        self.start_sync()
-        rt.wait_for("a complete view", lambda: self.sync_lives() and self.is_complete(), 300)
-        self.server = rt.Server(self.view)
-        self.pdns = rt.Pdns.remote(version, self.server, extra=["zone-cache-refresh-interval=0"])
-
-    def start_sync(self):
-        self.sync = rt.Process(["rollcall-sync", "--kubeconfig", self.kubeconfig, "--view",
-                                self.view.dir, *self.options])
-
-    def sync_lives(self):
-        if not self.sync.is_running():
-            raise AssertionError("rollcall-sync ended:\n" + self.sync.log()[-3000:])
-        return True
-
-    def is_complete(self):
-        return rt.run("rollcall", "--view", self.view.dir, "status").returncode == 0
-
-    def rcode(self, name, rtype="A"):
-        return self.pdns.rcode(name, rtype)
-
-    def wait(self, name, want, deadline_s=20):
-        rt.wait_for("%s is %s (%s now)" % (name, want, self.rcode(name)),
-                    lambda: self.rcode(name) == want, deadline_s)
-
-    def verify(self, what):
-        done = self.view.rollcall("verify")
-        tap.ok(done.returncode == 0, what + ": verify", done.out[-2000:] + done.err[-2000:])
-
-    def stop(self):
-        self.pdns.stop()
-        self.server.stop()
-        tap.equal(self.sync.stop(), 0, "rollcall-sync ends well on SIGTERM")
-
-
 def basic(cluster, site):
     cluster.create(rt.zone_class())
     cluster.create(rt.zone("example-com", "example.com"))
@@ -298,7 +254,7 @@ def namespaces(cluster):
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "dns"}})
     rt.wait_for("the roles count", lambda: cluster.request(
         "GET", kube.path_of("DNSZone", ns="team-b"), token=cluster.tokens["nobody"])[0] == 200)
-    site = Site(cluster, rt.pdns_versions()[0], "--namespace", "team-a", "--namespace", "team-b",
+    site = kube.Site(cluster, rt.pdns_versions()[0], "--namespace", "team-a", "--namespace", "team-b",
                 kubeconfig=cluster.kubeconfig("nobody"))
     tap.equal([site.rcode("www.team-%s.test" % x) for x in "abc"],
               ["NOERROR", "NOERROR", "REFUSED"], "--namespace: the named ones are served")
@@ -336,7 +292,7 @@ def promise(cluster, site):
     names = ["n%06d" % i for i in range(OBJECTS)]
 
     def fill(part):
-        worker = kube_client(cluster)
+        worker = cluster.another()
         for name in part:
             worker.create(rt.a_set(name, "big", name, "192.0.2.1"))
 
@@ -374,19 +330,12 @@ def promise(cluster, site):
     site.verify("at %d objects" % OBJECTS)
 
 
-def kube_client(cluster):
-    """Another connection to the same cluster, for another thread."""
-    other = object.__new__(kube.Cluster)
-    other.__dict__ = dict(cluster.__dict__, _conn=None)
-    return other
-
-
 def main():
     versions = rt.pdns_versions()
     if not versions:
         rt.skip_all("no pdns_server")
     cluster = kube.Cluster()
-    site = Site(cluster, versions[0])
+    site = kube.Site(cluster, versions[0])
     try:
         basic(cluster, site)
         alias(cluster, versions[0], site)

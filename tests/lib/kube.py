@@ -142,6 +142,12 @@ class Cluster:
 
     # --- requests as admin ---
 
+    def another(self):
+        """A connection of its own to the same cluster, for another thread."""
+        other = object.__new__(Cluster)
+        other.__dict__ = dict(self.__dict__, _conn=None)
+        return other
+
     def request(self, method, path, body=None, raw=False, content_type="application/json",
                 token=None):
         data = json.dumps(body).encode() if body is not None else None
@@ -210,3 +216,47 @@ class Cluster:
                     doc["subjects"] = [{"kind": "User", "name": "agent",
                                         "apiGroup": "rbac.authorization.k8s.io"}]
                     self.must("POST", base + "clusterrolebindings", doc)
+
+
+class Site:
+    """One pod's worth: sync, server, pdns, fed by the cluster."""
+
+    def __init__(self, cluster, version, *options, kubeconfig=None, view=None):
+        self.cluster = cluster
+        self.options = options
+        self.kubeconfig = kubeconfig or cluster.kubeconfig()
+        # In memory, as the shipped Deployment has it.
+        self.view = view or rt.View(os.path.join(rt.memory_dir("view"), "view"))
+        self.sync = None
+        self.start_sync()
+        rt.wait_for("a complete view", lambda: self.sync_lives() and self.is_complete(), 300)
+        self.server = rt.Server(self.view)
+        self.pdns = rt.Pdns.remote(version, self.server, extra=["zone-cache-refresh-interval=0"])
+
+    def start_sync(self):
+        self.sync = rt.Process(["rollcall-sync", "--kubeconfig", self.kubeconfig, "--view",
+                                self.view.dir, *self.options])
+
+    def sync_lives(self):
+        if not self.sync.is_running():
+            raise AssertionError("rollcall-sync ended:\n" + self.sync.log()[-3000:])
+        return True
+
+    def is_complete(self):
+        return rt.run("rollcall", "--view", self.view.dir, "status").returncode == 0
+
+    def rcode(self, name, rtype="A"):
+        return self.pdns.rcode(name, rtype)
+
+    def wait(self, name, want, deadline_s=20):
+        rt.wait_for("%s is %s (%s now)" % (name, want, self.rcode(name)),
+                    lambda: self.rcode(name) == want, deadline_s)
+
+    def verify(self, what):
+        done = self.view.rollcall("verify")
+        rt.tap.ok(done.returncode == 0, what + ": verify", done.out[-2000:] + done.err[-2000:])
+
+    def stop(self):
+        self.pdns.stop()
+        self.server.stop()
+        rt.tap.equal(self.sync.stop(), 0, "rollcall-sync ends well on SIGTERM")
