@@ -56,6 +56,13 @@ int64_t roll_stream_backoff(struct roll_stream *stream, unsigned *attempt, int64
 	return retry_after_ms > 0 ? retry_after_ms + delay : delay;
 }
 
+void roll_stream_set_position(struct roll_stream *stream, uint64_t position)
+{
+	stream->position = position;
+	if (position > stream->env->known)
+		stream->env->known = position;
+}
+
 /* What the sink has is the truth: it may have stored a batch after all that we took for failed. */
 void roll_stream_read_position(struct roll_stream *stream)
 {
@@ -66,7 +73,7 @@ void roll_stream_read_position(struct roll_stream *stream)
 	roll_buf_init(&text, 64);
 	if (conf->position && !conf->position(conf->ctx, roll_str_c(stream->what), &text) &&
 	    !roll_revision_parse(roll_buf_str(&text), &revision) && revision > stream->position)
-		stream->position = revision;
+		roll_stream_set_position(stream, revision);
 	roll_buf_fini(&text);
 }
 

@@ -16,6 +16,8 @@ struct roll_stream_env {
 	const struct roll_kube_pace *pace;
 	enum roll_lister_way way; /* what this server can do, as learned by any stream */
 	uint64_t seed;
+	uint64_t known;		      /* the highest position: revisions are those of all kinds */
+	uint64_t setbacks;	      /* how often the server was behind it */
 	struct roll_stream *batching; /* whose events the sink is taking, NULL: nobody's */
 	struct roll_metric *lists;    /* by kind and cause */
 	struct roll_metric *ends;     /* of watches, by kind and cause */

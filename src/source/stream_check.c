@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "base/log.h"
 
 void roll_stream_stop_check(struct roll_stream *stream)
 {
@@ -59,6 +60,26 @@ static enum roll_status on_probe_body(void *ctx, struct roll_str piece)
 	return roll_json_items_feed(stream->probe_items, piece, NULL);
 }
 
+static void suspect(struct roll_stream *stream, const char *why)
+{
+	roll_stream_trouble(stream, "probe", why);
+	stream->proven_ms = 0;
+	renew_watch(stream, roll_stream_backoff(stream, &stream->watch_attempt, -1));
+}
+
+/*
+ * Older than what was told before: restored from a backup. Once it has caught up, its revisions
+ * mean something else than those that we know, and no watch tells what became of the objects in
+ * between: every stream must list.
+ */
+static void set_back(struct roll_stream *stream, uint64_t revision)
+{
+	if (stream->setbacks == stream->env->setbacks)
+		roll_log(ROLL_WARN, "source-behind", "revision=%llu known=%llu",
+			 (unsigned long long)revision, (unsigned long long)stream->probe_known);
+	stream->env->setbacks++;
+}
+
 static void on_probe_done(void *ctx, const struct roll_api_result *answer)
 {
 	struct roll_stream *stream = ctx;
@@ -73,14 +94,14 @@ static void on_probe_done(void *ctx, const struct roll_api_result *answer)
 		renew_watch(stream, roll_stream_backoff(stream, &stream->watch_attempt,
 							answer->retry_after_ms));
 	} else if (roll_json_items_end(stream->probe_items, &skeleton, &had_items, NULL) ||
-		   roll_revision_of(skeleton, &revision) || revision < stream->probe_position) {
-		/* Older than what we were told before: restored from a backup, or another cluster.
-		 */
-		roll_stream_trouble(stream, "probe",
-				    revision ? "the server is behind what it said before"
-					     : "the answer makes no sense");
-		stream->proven_ms = 0;
-		renew_watch(stream, roll_stream_backoff(stream, &stream->watch_attempt, -1));
+		   roll_revision_of(skeleton, &revision)) {
+		suspect(stream, "the answer makes no sense");
+	} else if (revision < stream->probe_known) {
+		set_back(stream, revision);
+		suspect(stream, "the server is behind what it said before");
+	} else if (stream->setbacks != stream->env->setbacks) {
+		roll_stream_drop_watch(stream);
+		roll_stream_lose_position(stream, -1);
 	} else if (revision <= stream->position || stream->lines != stream->probe_lines) {
 		checked(stream);
 	} else {
@@ -117,7 +138,7 @@ static void on_silence(void *ctx)
 	snprintf(path, sizeof path, "%s?limit=1", stream->path);
 	spec.path = path;
 	stream->probe_lines = stream->lines;
-	stream->probe_position = stream->position;
+	stream->probe_known = stream->env->known;
 	stream->probe_items =
 		roll_json_items_new(ROLL_WATCH_LINE_LIMIT_BYTES, 1u << 20, on_probe_item, stream);
 	stream->probe = stream->probe_items ? roll_api_start(stream->env->conf->api, &spec) : NULL;

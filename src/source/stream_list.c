@@ -88,11 +88,12 @@ static enum roll_status offer_list(struct roll_stream *stream,
 		return status;
 	roll_log(ROLL_INFO, "listed", "what=%s objects=%zu revision=%llu cause=%s", stream->what,
 		 result->count, (unsigned long long)result->revision, stream->list_cause);
-	stream->position = position;
+	roll_stream_set_position(stream, position);
 	/* What a watch beside it has still to tell up to there would be a step back. */
 	if (stream->seen < position)
 		stream->seen = position;
 	stream->must_list = false;
+	stream->setbacks = stream->env->setbacks;
 	stream->list_cause = NULL;
 	stream->list_attempt = 0;
 	roll_stream_schedule_relist(stream);

@@ -76,7 +76,8 @@ struct roll_stream {
 	struct roll_api_call *probe;
 	struct roll_json_items *probe_items;
 	uint64_t probe_lines;
-	uint64_t probe_position;
+	uint64_t probe_known;
+	uint64_t setbacks; /* of env's, those that a list has made good */
 	int64_t proven_ms;
 	bool is_troubled;
 };
@@ -89,6 +90,7 @@ void roll_stream_trouble(struct roll_stream *stream, const char *what, const cha
 void roll_stream_proven(struct roll_stream *stream);
 int64_t roll_stream_backoff(struct roll_stream *stream, unsigned *attempt, int64_t retry_after_ms);
 void roll_stream_read_position(struct roll_stream *stream);
+void roll_stream_set_position(struct roll_stream *stream, uint64_t position);
 
 /* --- stream_list.c --- */
 

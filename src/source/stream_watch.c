@@ -34,7 +34,7 @@ static void end_batch(struct roll_stream *stream)
 				 earlier ? roll_str_n(NULL, 0) : roll_str_c(position));
 	stream->sink_status = earlier ? earlier : status;
 	if (!stream->sink_status)
-		stream->position = stream->seen;
+		roll_stream_set_position(stream, stream->seen);
 }
 
 void roll_stream_end_batches(struct roll_stream_env *env)
@@ -193,6 +193,8 @@ static void on_watch_done(void *ctx, const struct roll_api_result *answer)
 
 	stream->watch = NULL;
 	roll_stream_drop_watch(stream);
+	/* The next one may lead to another server, or to this one with other data. */
+	stream->is_check_due = true;
 	/* It was worth its while if it brought news or lived; anything else must not become a
 	 * habit. */
 	was_healthy = was_open && (stream->position > stream->from ||

@@ -476,6 +476,18 @@ void fake_api_cut(struct fake_api *api)
 		free_conn(api->conns);
 }
 
+void fake_api_restore(struct fake_api *api, uint64_t revision)
+{
+	fake_api_cut(api);
+	api->revision = revision;
+	while (api->change_count && api->changes[api->change_count - 1].revision > revision)
+		json_decref(api->changes[--api->change_count].object);
+	for (size_t i = 0; i < api->change_count; i++) {
+		if (api->changes[i].superseded > revision)
+			api->changes[i].superseded = 0;
+	}
+}
+
 /* --- requests --- */
 
 struct request {

@@ -66,6 +66,8 @@ uint64_t fake_api_absent_after(const struct fake_api *api, enum fake_kind kind, 
 
 /* What was before now is forgotten: watches from there and lists on their way expire. */
 void fake_api_compact(struct fake_api *api);
+/* As it was at this revision, with all connections cut: restored from a backup. */
+void fake_api_restore(struct fake_api *api, uint64_t revision);
 void fake_api_bookmark(struct fake_api *api);
 /* What open watches have not been told yet they never will be. */
 void fake_api_lose(struct fake_api *api);

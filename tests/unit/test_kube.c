@@ -946,6 +946,39 @@ static void a_server_behind_what_is_known_removes_nothing(void **state)
 	settle(world);
 }
 
+static void a_server_restored_from_a_backup_is_listed_when_it_has_caught_up(void **state)
+{
+	struct world *world = *state;
+	uint64_t backup, seen;
+
+	put_some(world, 5);
+	world->pace.silence_ms = 60000; /* so it is seen when a watch is opened */
+	open_kube(world, NULL);
+	settle(world);
+	backup = fake_api_revision(world->server);
+	/* Of zones nothing newer is known than what the server has after two changes. */
+	put(world, FAKE_ZONE, "late", 1);
+	put(world, FAKE_RECORDSET, "rs-late", 1);
+	fake_api_delete(world->server, FAKE_RECORDSET, "default", "rs-001");
+	fake_api_delete(world->server, FAKE_RECORDSET, "default", "rs-002");
+	settle(world);
+	seen = fake_api_revision(world->server);
+	fake_api_restore(world->server, backup);
+	assert_true(until(world->loop, is_in_trouble, world, PATIENCE_MS));
+	/* By its revision this is no news. */
+	put(world, FAKE_RECORDSET, "rs-000", 7);
+	fake_api_bump(world->server);
+	for_ms(world->loop, 200);
+	assert_int_equal(fake_sink_object_count(world->sink), 8);
+	assert_false(fake_sink_equals(world->sink, world->server));
+	while (fake_api_revision(world->server) <= seen)
+		fake_api_bump(world->server);
+	settle(world);
+	put(world, FAKE_RECORDSET, "rs-000", 8);
+	settle(world);
+	assert_true(roll_kube_is_live(world->kube));
+}
+
 /* --- the sink has its own mind --- */
 
 static void events_that_were_not_stored_come_again(void **state)
@@ -1150,6 +1183,7 @@ int main(int argc, char **argv)
 		TEST(a_watch_that_misses_something_is_renewed),
 		TEST(a_probe_without_an_answer_means_trouble),
 		TEST(a_server_behind_what_is_known_removes_nothing),
+		TEST(a_server_restored_from_a_backup_is_listed_when_it_has_caught_up),
 		TEST(events_that_were_not_stored_come_again),
 		TEST(a_list_to_be_confirmed_is_followed_by_another),
 		TEST(a_full_list_from_time_to_time_heals),
