@@ -10,9 +10,9 @@ import http.client
 import json
 import os
 import secrets
+import shutil
 import signal
 import ssl
-import subprocess
 
 import yaml
 
@@ -142,6 +142,11 @@ class Cluster:
 
     # --- requests as admin ---
 
+    def connection(self, timeout_s=30):
+        context = ssl.create_default_context(cafile=self.file("ca.crt"))
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout_s,
+                                           context=context)
+
     def another(self):
         """A connection of its own to the same cluster, for another thread."""
         other = object.__new__(Cluster)
@@ -154,9 +159,7 @@ class Cluster:
         for attempt in (0, 1):
             try:
                 if self._conn is None:
-                    context = ssl.create_default_context(cafile=self.file("ca.crt"))
-                    self._conn = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30,
-                                                             context=context)
+                    self._conn = self.connection()
                 self._conn.request(method, path, data, {
                     "Authorization": "Bearer " + (token or self.tokens["admin"]),
                     "Content-Type": content_type, "Accept": "application/json"})
@@ -186,15 +189,35 @@ class Cluster:
     def get(self, obj):
         return self.must("GET", path_of(obj))
 
+    def _etcdctl(self, *args, check=0):
+        return rt.run("etcdctl", "--endpoints", "http://127.0.0.1:%d" % self.etcd_port, *args,
+                      check=check, env=dict(os.environ, ETCDCTL_API="3")).out
+
+    def revision(self):
+        """Of the latest write."""
+        return json.loads(self._etcdctl("endpoint", "status", "--write-out=json"))[0]["Status"][
+            "header"]["revision"]
+
     def compact(self):
         """Forget all history of etcd."""
-        env = dict(os.environ, ETCDCTL_API="3")
-        base = ["etcdctl", "--endpoints", "http://127.0.0.1:%d" % self.etcd_port]
-        out = subprocess.run(base + ["endpoint", "status", "--write-out=json"], env=env,
-                             stdout=subprocess.PIPE, check=True).stdout
-        revision = json.loads(out)[0]["Status"]["header"]["revision"]
-        subprocess.run(base + ["compact", str(revision)], env=env, check=False,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._etcdctl("compact", str(self.revision()), check=None)
+
+    def back_up(self):
+        """The path of a snapshot of etcd."""
+        path = os.path.join(rt.tempdir("snapshot"), "db")
+        self._etcdctl("snapshot", "save", path)
+        return path
+
+    def restore(self, path):
+        """As the manuals of etcd and Kubernetes say: with every server stopped."""
+        self.api.kill()
+        self.etcd.kill()
+        shutil.rmtree(self.file("etcd"))
+        self._etcdctl("snapshot", "restore", path, "--name", "t", "--data-dir", self.file("etcd"),
+                      "--initial-cluster", "t=http://127.0.0.1:%d" % self.peer_port,
+                      "--initial-advertise-peer-urls", "http://127.0.0.1:%d" % self.peer_port)
+        self.start_etcd()
+        self.start_api()
 
     def apply_crds(self):
         for path in sorted(glob.glob(os.path.join(rt.SRCDIR, "pdns-conf/kubernetes/crds/dns*.yaml"))):
