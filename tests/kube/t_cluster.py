@@ -139,7 +139,7 @@ def outages(cluster, site):
                 wrong.append(code)
             stop.wait(0.005)
 
-    thread = threading.Thread(target=watcher)
+    thread = threading.Thread(target=watcher, daemon=True)
     thread.start()
     try:
         for what, down, up in (
@@ -296,7 +296,7 @@ def promise(cluster, site):
         for name in part:
             worker.create(rt.a_set(name, "big", name, "192.0.2.1"))
 
-    threads = [threading.Thread(target=fill, args=(names[i::4],)) for i in range(4)]
+    threads = [threading.Thread(target=fill, args=(names[i::4],), daemon=True) for i in range(4)]
     for t in threads:
         t.start()
     for t in threads:

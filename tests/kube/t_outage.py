@@ -60,7 +60,7 @@ def answer_of(asker, name):
 
 class Questioner(threading.Thread):
     def __init__(self, port, names):
-        super().__init__()
+        super().__init__(daemon=True)
         self.port = port
         self.names = names
         self.lock = threading.Lock()  # from question to verdict
@@ -168,7 +168,7 @@ class Writer:
         # The others are not touched before the next start.
         touched = self.rng.sample(self.names, len(self.names) // 2)
         self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self._run, args=(touched,))
+        self.thread = threading.Thread(target=self._run, args=(touched,), daemon=True)
         self.thread.start()
 
     def _run(self, touched):
