@@ -18,8 +18,6 @@
  */
 
 #define TIMERS_MAX 4096
-/* libevent does not tell when its own next timer is due, so time passes in steps. */
-#define STEP_MS 20
 /*
  * The kernel may hand what was written to a socket of this machine to its reader a little later.
  * This many turns of the loop with nothing to do mean that all is quiet.
@@ -32,6 +30,7 @@ static struct {
 	bool is_stopped;
 	int64_t began_ns[2]; /* CLOCK_REALTIME, CLOCK_MONOTONIC */
 	int64_t elapsed_ns;
+	int timers_end;		    /* no descriptor of a timer is as high */
 	bool is_timer[TIMERS_MAX];  /* by descriptor */
 	int64_t due_ns[TIMERS_MAX]; /* of elapsed_ns; 0: not set */
 } turn;
@@ -106,6 +105,7 @@ int timerfd_create(clockid_t id, int flags)
 	if (fd >= 0) {
 		turn.is_timer[fd] = true;
 		turn.due_ns[fd] = 0;
+		turn.timers_end = fd >= turn.timers_end ? fd + 1 : turn.timers_end;
 	}
 	return fd;
 }
@@ -140,12 +140,18 @@ int close(int fd)
 
 /* --- turning --- */
 
+/* libevent counts microseconds and has two clocks: at whole ones they never differ. */
+static int64_t real_whole_ns(clockid_t id)
+{
+	return (real_ns(id) / MS_NS + 1) * MS_NS;
+}
+
 void turn_begin(void)
 {
 	if (turn.is_stopped)
 		abort();
-	turn.began_ns[0] = real_ns(CLOCK_REALTIME);
-	turn.began_ns[1] = real_ns(CLOCK_MONOTONIC);
+	turn.began_ns[0] = real_whole_ns(CLOCK_REALTIME);
+	turn.began_ns[1] = real_whole_ns(CLOCK_MONOTONIC);
 	turn.elapsed_ns = 0;
 	turn.is_stopped = true;
 }
@@ -172,14 +178,29 @@ static bool turn_loop(struct roll_loop *loop, struct event *nudge)
 	return event_base_get_max_events(base, EVENT_BASE_COUNT_ACTIVE, 1) > 1;
 }
 
-/* The first timer that goes off within the limit, which it is unless there is one; it does. */
-static void advance(int64_t limit_ns)
+/* libevent's own timers, which are libcurl's too. */
+static int find_due(const struct event_base *base, const struct event *event, void *ctx)
+{
+	int64_t *first_ns = ctx, due_ns;
+	struct timeval at;
+
+	(void)base;
+	if (!event_pending(event, EV_TIMEOUT, &at))
+		return 0;
+	due_ns = at.tv_sec * SECOND_NS + at.tv_usec * 1000 - turn.began_ns[0];
+	*first_ns = due_ns < *first_ns ? due_ns : *first_ns;
+	return 0;
+}
+
+/* To the first timer within the limit, which goes off; to the limit if there is none. */
+static void advance(struct event_base *base, int64_t limit_ns)
 {
 	const uint64_t once = 1;
 	int64_t to_ns = limit_ns;
 	int first = -1;
 
-	for (int fd = 0; fd < TIMERS_MAX; fd++) {
+	event_base_foreach_event(base, find_due, &to_ns);
+	for (int fd = 0; fd < turn.timers_end; fd++) {
 		if (!turn.is_timer[fd] || !turn.due_ns[fd] || turn.due_ns[fd] > to_ns)
 			continue;
 		to_ns = turn.due_ns[fd];
@@ -204,7 +225,6 @@ bool turn_until(struct roll_loop *loop, bool (*holds)(void *ctx), void *ctx, int
 {
 	struct event *nudge = event_new(roll_loop_base(loop), -1, 0, on_nudge, NULL);
 	int64_t end_ns = turn.elapsed_ns + ms * MS_NS;
-	int64_t step_ns;
 	int quiet = 0;
 	bool held;
 
@@ -220,8 +240,7 @@ bool turn_until(struct roll_loop *loop, bool (*holds)(void *ctx), void *ctx, int
 			continue;
 		if (turn.elapsed_ns >= end_ns)
 			break;
-		step_ns = turn.elapsed_ns + STEP_MS * MS_NS;
-		advance(step_ns < end_ns ? step_ns : end_ns);
+		advance(roll_loop_base(loop), end_ns);
 		quiet = 0;
 	}
 	event_free(nudge);

@@ -11,7 +11,7 @@
  *
  * It stands in for clock_gettime and timerfd of the C library, so a test that wants it names turn.c
  * among its own sources. Real work must be in the process: whoever waits for another one, or for a
- * thread, is not waited for.
+ * thread, is not waited for. The loop is made after turn_begin, since libevent remembers the time.
  */
 void turn_begin(void);
 void turn_end(void);

@@ -220,8 +220,8 @@ static void the_service_manager_is_told(void **state)
 struct turned {
 	struct roll_loop *loop;
 	struct roll_timer *often, *late;
-	int ticks, lates;
-	int64_t late_ms;
+	int ticks, lates, others;
+	int64_t late_ms, other_ms;
 };
 
 static void on_often(void *ctx)
@@ -240,6 +240,16 @@ static void on_late(void *ctx)
 	turned->late_ms = turn_elapsed_ms();
 }
 
+static void on_other(evutil_socket_t fd, short what, void *ctx)
+{
+	struct turned *turned = ctx;
+
+	(void)fd;
+	(void)what;
+	turned->others++;
+	turned->other_ms = turn_elapsed_ms();
+}
+
 static bool is_late(void *ctx)
 {
 	return ((struct turned *)ctx)->lates > 0;
@@ -248,12 +258,14 @@ static bool is_late(void *ctx)
 /* The tests that turn the clock stand on this. */
 static void a_turned_hour_takes_a_moment(void **state)
 {
+	struct timeval other_delay = {1000, 500};
 	struct turned turned = {0};
 	int64_t began_ms, wall_ms;
+	struct event *other;
 
 	(void)state;
-	assert_int_equal(roll_loop_new(NULL, &turned.loop, NULL), ROLL_OK);
 	turn_begin();
+	assert_int_equal(roll_loop_new(NULL, &turned.loop, NULL), ROLL_OK);
 	began_ms = roll_clock_monotonic_ms(&roll_clock_system);
 	wall_ms = roll_clock_wall_ms(&roll_clock_system);
 	turned.often = roll_timer_new(turned.loop, on_often, &turned);
@@ -273,15 +285,25 @@ static void a_turned_hour_takes_a_moment(void **state)
 	assert_int_equal(roll_clock_monotonic_ms(&roll_clock_system) - began_ms, 3600000);
 	assert_int_equal(roll_clock_wall_ms(&roll_clock_system) - wall_ms, 3600000);
 
+	/* One of libevent's own: libcurl has those. */
+	other = evtimer_new(roll_loop_base(turned.loop), on_other, &turned);
+	assert_int_equal(evtimer_add(other, &other_delay), 0);
+	turn_ms(turned.loop, 1000000);
+	assert_int_equal(turned.others, 0);
+	turn_ms(turned.loop, 1);
+	assert_int_equal(turned.others, 1);
+	assert_int_equal(turned.other_ms, 3600000 + 1000000);
+	event_free(other);
+
 	turned.lates = 0;
 	roll_timer_set(turned.late, 1234);
 	assert_false(turn_until(turned.loop, is_late, &turned, 1233));
 	assert_true(turn_until(turned.loop, is_late, &turned, 60000));
-	assert_int_equal(turned.late_ms, 3600000 + 1234);
+	assert_int_equal(turned.late_ms, 3600000 + 1000001 + 1234);
 	roll_timer_free(turned.late);
 	roll_timer_free(turned.often);
-	turn_end();
 	roll_loop_free(turned.loop);
+	turn_end();
 }
 
 int main(void)
