@@ -8,25 +8,9 @@
 #include "base/log.h"
 #include "source/stream.h"
 
-const struct roll_kube_pace roll_kube_pace_default = {
-	.backoff_base_ms = 200,
-	.backoff_cap_ms = 5000,
-	.retry_after_cap_ms = 60000,
-	.page_ms = 60000,
-	.list_silence_ms = 20000,
-	.confirm_ms = 2000,
-	.open_ms = 30000,
-	.healthy_ms = 10000,
-	.watch_ms = 300000,
-	/* A server sends a bookmark every minute, if it sends any; one that is due is waited for.
-	 */
-	.silence_ms = 65000,
-	.probe_ms = 10000,
-	.grace_ms = 5000,
-};
-
 #define IDENTITY_PATH "/api/v1/namespaces/kube-system"
 #define IDENTITY_LIMIT_BYTES (1u << 20)
+#define IDENTITY_MS 10000
 #define IDENTITY_FRESH_MS 10000
 #define CONFIRM_EVERY_MS 1000
 /* --once: a server that is starting up is given this many chances in a row. */
@@ -79,14 +63,8 @@ static void on_trouble(void *ctx, const char *why)
 
 bool roll_kube_is_live(const struct roll_kube *kube)
 {
-	/* The longest that can pass between two proofs when all is well. */
-	int64_t limit_ms = kube->env.pace->silence_ms + kube->env.pace->probe_ms +
-			   kube->env.pace->grace_ms * 2 + 2 * CONFIRM_EVERY_MS;
-
 	for (size_t i = 0; i < kube->stream_count; i++) {
-		int64_t at = roll_stream_proven_ms(kube->streams[i]);
-
-		if (at == 0 || now_ms(kube) - at > limit_ms)
+		if (!roll_stream_is_live(kube->streams[i]))
 			return false;
 	}
 	return kube->stream_count > 0;
@@ -118,15 +96,10 @@ static void next_list(struct roll_kube *kube);
 static void identity_failed(struct roll_kube *kube, enum roll_status status, const char *text,
 			    int64_t retry_after_ms)
 {
-	int64_t delay_ms = roll_backoff_ms(&kube->attempt, kube->env.pace->backoff_base_ms,
-					   kube->env.pace->backoff_cap_ms, &kube->env.seed);
-
-	if (retry_after_ms > kube->env.pace->retry_after_cap_ms)
-		retry_after_ms = kube->env.pace->retry_after_cap_ms;
+	roll_timer_set(kube->retry, roll_stream_delay(&kube->env, &kube->attempt, retry_after_ms));
 	roll_log(kube->attempt > 1 ? ROLL_DEBUG : ROLL_WARN, "source-trouble",
 		 "what=cluster reason=\"%s\"", text);
 	on_trouble(kube, text);
-	roll_timer_set(kube->retry, retry_after_ms > 0 ? retry_after_ms + delay_ms : delay_ms);
 	if (++kube->once_failures >= ONCE_FAILURES_MAX)
 		end_once(kube, status, text);
 }
@@ -189,7 +162,7 @@ static void ask_identity(struct roll_kube *kube)
 	struct roll_api_spec spec = {
 		.method = "GET",
 		.path = IDENTITY_PATH,
-		.total_ms = kube->env.pace->probe_ms,
+		.total_ms = IDENTITY_MS,
 		.on_body = on_identity_body,
 		.on_done = on_identity_done,
 		.ctx = kube,
@@ -331,7 +304,6 @@ enum roll_status roll_kube_new(const struct roll_kube_conf *conf, struct roll_ku
 		goto out;
 	kube->conf = *conf;
 	kube->env.conf = &kube->conf;
-	kube->env.pace = conf->pace ? conf->pace : &roll_kube_pace_default;
 	kube->env.way = conf->no_stream ? ROLL_LIST_PAGES : ROLL_LIST_STREAM;
 	kube->env.seed = (uint64_t)roll_clock_wall_ms(conf->clock) ^ (uint64_t)(uintptr_t)kube;
 	kube->env.on_want_list = on_want_list;

@@ -19,22 +19,6 @@
  */
 struct roll_kube;
 
-/* How long things take, in milliseconds; tests are faster. */
-struct roll_kube_pace {
-	int64_t backoff_base_ms, backoff_cap_ms; /* between attempts that failed */
-	int64_t retry_after_cap_ms;		 /* the longest wait that a server can ask for */
-	int64_t page_ms;			 /* one page of a list */
-	int64_t list_silence_ms;		 /* a list without a byte */
-	int64_t confirm_ms;			 /* until the second list, if the sink wants one */
-	int64_t open_ms;			 /* until a watch is answered */
-	int64_t healthy_ms; /* a watch open this long is worth no back-off when it ends */
-	int64_t watch_ms;   /* asked of the server as the length of a watch; up to twice that */
-	int64_t silence_ms; /* a watch without a line, then a probe */
-	int64_t probe_ms;   /* until the probe is answered */
-	int64_t grace_ms;   /* until the watch has what the probe has shown */
-};
-extern const struct roll_kube_pace roll_kube_pace_default;
-
 struct roll_kube_conf {
 	struct roll_loop *loop;
 	struct roll_api *api;
@@ -51,9 +35,8 @@ struct roll_kube_conf {
 	bool no_stream;		       /* lists by pages only */
 	const char *const *namespaces; /* count 0: all */
 	size_t namespace_count;
-	int64_t relist_ms;		   /* a full list that heals what was missed; 0: never */
-	const struct roll_kube_pace *pace; /* NULL: the default */
-	struct roll_metrics *metrics;	   /* may be NULL */
+	int64_t relist_ms;	      /* a full list that heals what was missed; 0: never */
+	struct roll_metrics *metrics; /* may be NULL */
 };
 
 /* conf is copied, what it points to must live as long. */

@@ -10,6 +10,11 @@
 #define PAGE_OBJECTS 500
 #define SKELETON_LIMIT_BYTES (1u << 20)
 #define TOKEN_LIMIT_BYTES (16u << 10)
+#define PAGE_MS 60000
+/* Some millions of objects come in that time; pages have no limit together. */
+#define STREAM_MS 300000
+/* Without a byte of a page; without an object of a streaming list. */
+#define SILENCE_MS 20000
 
 struct roll_lister {
 	struct roll_api *api;
@@ -17,7 +22,8 @@ struct roll_lister {
 	struct roll_api_call *call;
 	struct roll_json_items *items; /* of the page at hand */
 	struct roll_watch *events;     /* of a streaming list */
-	struct roll_timer *silence;    /* of a streaming list */
+	struct roll_timer *silence;    /* of a streaming list, */
+	struct roll_timer *limit;      /* and of the whole of it */
 	struct roll_buf token;	       /* for the next page */
 	uint64_t revision;
 	size_t count;
@@ -32,6 +38,7 @@ static void free_list(struct roll_lister *list)
 	roll_json_items_free(list->items);
 	roll_watch_free(list->events);
 	roll_timer_free(list->silence);
+	roll_timer_free(list->limit);
 	roll_buf_fini(&list->token);
 	free(list);
 }
@@ -203,8 +210,8 @@ static bool start_page(struct roll_lister *list)
 {
 	struct roll_api_spec spec = {
 		.method = "GET",
-		.total_ms = list->spec.page_ms,
-		.silence_ms = list->spec.silence_ms,
+		.total_ms = PAGE_MS,
+		.silence_ms = SILENCE_MS,
 		.accepts_gzip = true,
 		.on_body = on_page_body,
 		.on_done = on_page_done,
@@ -236,10 +243,10 @@ static enum roll_status on_event(void *ctx, const struct roll_watch_event *event
 	struct roll_lister *list = ctx;
 	char shown[200];
 
-	roll_timer_set(list->silence, list->spec.silence_ms);
 	switch (event->type) {
 	case ROLL_WATCH_ADDED:
 	case ROLL_WATCH_MODIFIED:
+		roll_timer_set(list->silence, SILENCE_MS);
 		return take_object(list, event->object);
 	case ROLL_WATCH_DELETED:
 		/* Sent already, perhaps, from a cache that was behind; a list cannot take it back.
@@ -291,20 +298,28 @@ static void on_stream_done(void *ctx, const struct roll_api_result *answer)
 	if (answer->http_status == 400 || answer->http_status == 422) {
 		list->has_no_stream = true;
 	} else if (!answer->status && !list->err.code) {
-		/* Sent as a plain watch by a server that does not know the parameter? */
 		list->has_no_stream = true;
 		broken(list, ROLL_EAGAIN, "the list ended before its closing bookmark");
 	}
 	finish(list, answer);
 }
 
+/* A server that does not know the parameter sends a plain watch, which may go on for ever. */
+static void give_up(struct roll_lister *list, const char *text)
+{
+	list->has_no_stream = true;
+	broken(list, ROLL_EAGAIN, text);
+	finish(list, NULL);
+}
+
 static void on_silence(void *ctx)
 {
-	struct roll_lister *list = ctx;
+	give_up(ctx, "the list went silent before its closing bookmark");
+}
 
-	list->has_no_stream = true;
-	broken(list, ROLL_EAGAIN, "the list went silent before its closing bookmark");
-	finish(list, NULL);
+static void on_limit(void *ctx)
+{
+	give_up(ctx, "the list had no closing bookmark for too long");
 }
 
 static bool start_stream(struct roll_loop *loop, struct roll_lister *list)
@@ -319,9 +334,11 @@ static bool start_stream(struct roll_loop *loop, struct roll_lister *list)
 
 	list->events = roll_watch_new(ROLL_WATCH_LINE_LIMIT_BYTES, on_event, list);
 	list->silence = roll_timer_new(loop, on_silence, list);
-	if (!list->events || !list->silence)
+	list->limit = roll_timer_new(loop, on_limit, list);
+	if (!list->events || !list->silence || !list->limit)
 		return false;
-	roll_timer_set(list->silence, list->spec.silence_ms);
+	roll_timer_set(list->silence, SILENCE_MS);
+	roll_timer_set(list->limit, STREAM_MS);
 	roll_buf_init(&path, TOKEN_LIMIT_BYTES);
 	roll_buf_printf(&path,
 			"%s?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"

@@ -37,9 +37,6 @@ struct roll_lister_spec {
 	const char *kind; /* of its objects: "DNSZone" */
 	const char *api_version;
 	enum roll_lister_way way;
-	int64_t page_ms;    /* for the whole of a page */
-	int64_t silence_ms; /* without a byte, whole seconds; of a streaming list: without an event
-			     */
 
 	/* An object, borrowed; of a streaming list it may come again, newer. */
 	enum roll_status (*on_item)(void *ctx, json_t *object);

@@ -6,6 +6,11 @@
 
 #include "base/log.h"
 
+#define BACKOFF_BASE_MS 200
+#define BACKOFF_CAP_MS 5000
+/* Whatever the server asks for: it may have changed its mind long before. */
+#define RETRY_AFTER_CAP_MS 60000
+
 const struct roll_stream_kind roll_stream_kinds[ROLL_STREAM_KINDS] = {
 	{"dnszoneclasses", "DNSZoneClass", true},
 	{"dnszones", "DNSZone", false},
@@ -44,16 +49,14 @@ void roll_stream_proven(struct roll_stream *stream)
 	stream->env->on_proven(stream->env->ctx);
 }
 
-int64_t roll_stream_backoff(struct roll_stream *stream, unsigned *attempt, int64_t retry_after_ms)
+int64_t roll_stream_delay(struct roll_stream_env *env, unsigned *attempt, int64_t retry_after_ms)
 {
-	const struct roll_kube_pace *pace = stream->env->pace;
-	int64_t delay = roll_backoff_ms(attempt, pace->backoff_base_ms, pace->backoff_cap_ms,
-					&stream->env->seed);
+	int64_t delay_ms = roll_backoff_ms(attempt, BACKOFF_BASE_MS, BACKOFF_CAP_MS, &env->seed);
 
-	if (retry_after_ms > pace->retry_after_cap_ms)
-		retry_after_ms = pace->retry_after_cap_ms;
+	if (retry_after_ms > RETRY_AFTER_CAP_MS)
+		retry_after_ms = RETRY_AFTER_CAP_MS;
 	/* Those who were told the same number need not all come back together. */
-	return retry_after_ms > 0 ? retry_after_ms + delay : delay;
+	return retry_after_ms > 0 ? retry_after_ms + delay_ms : delay_ms;
 }
 
 void roll_stream_set_position(struct roll_stream *stream, uint64_t position)
@@ -127,11 +130,6 @@ void roll_stream_start(struct roll_stream *stream)
 void roll_stream_relist(struct roll_stream *stream)
 {
 	roll_stream_want_list(stream, stream->must_list ? stream->list_cause : "asked");
-}
-
-int64_t roll_stream_proven_ms(const struct roll_stream *stream)
-{
-	return stream->proven_ms;
 }
 
 bool roll_stream_is_cluster_scoped(int kind)

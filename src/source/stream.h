@@ -13,7 +13,6 @@ struct roll_stream;
 
 struct roll_stream_env {
 	const struct roll_kube_conf *conf;
-	const struct roll_kube_pace *pace;
 	enum roll_lister_way way; /* what this server can do, as learned by any stream */
 	uint64_t seed;
 	uint64_t known;		      /* the highest position: revisions are those of all kinds */
@@ -42,8 +41,10 @@ void roll_stream_free(struct roll_stream *stream);
 void roll_stream_start(struct roll_stream *stream);
 void roll_stream_list(struct roll_stream *stream);
 void roll_stream_relist(struct roll_stream *stream);
-/* Monotonic time of the last proof that the sink has all there is; 0: never, or not any more. */
-int64_t roll_stream_proven_ms(const struct roll_stream *stream);
+/* It was proven lately that the sink has all there is. */
+bool roll_stream_is_live(const struct roll_stream *stream);
 bool roll_stream_is_cluster_scoped(int kind);
+/* How long to wait before what has failed is tried again; retry_after_ms as the server told it. */
+int64_t roll_stream_delay(struct roll_stream_env *env, unsigned *attempt, int64_t retry_after_ms);
 
 #endif

@@ -6,6 +6,13 @@
 #include "base/json.h"
 #include "base/log.h"
 
+/* Until the probe is answered, */
+#define PROBE_MS 10000
+/* and until the watch has what the probe has shown. */
+#define GRACE_MS 5000
+/* The longest that can pass between two proofs when all is well, and a little more. */
+#define PROOF_MS (ROLL_STREAM_SILENCE_MS + PROBE_MS + 2 * GRACE_MS + 2000)
+
 void roll_stream_stop_check(struct roll_stream *stream)
 {
 	roll_timer_stop(stream->silence);
@@ -28,7 +35,7 @@ static void renew_watch(struct roll_stream *stream, int64_t delay_ms)
 static void checked(struct roll_stream *stream)
 {
 	stream->is_check_due = false;
-	roll_timer_set(stream->silence, stream->env->pace->silence_ms);
+	roll_timer_set(stream->silence, ROLL_STREAM_SILENCE_MS);
 	roll_stream_proven(stream);
 }
 
@@ -64,7 +71,7 @@ static void suspect(struct roll_stream *stream, const char *why)
 {
 	roll_stream_trouble(stream, "probe", why);
 	stream->proven_ms = 0;
-	renew_watch(stream, roll_stream_backoff(stream, &stream->watch_attempt, -1));
+	renew_watch(stream, roll_stream_delay(stream->env, &stream->watch_attempt, -1));
 }
 
 /*
@@ -91,8 +98,8 @@ static void on_probe_done(void *ctx, const struct roll_api_result *answer)
 	if (answer->status) {
 		roll_stream_trouble(stream, "probe", answer->text);
 		stream->proven_ms = 0;
-		renew_watch(stream, roll_stream_backoff(stream, &stream->watch_attempt,
-							answer->retry_after_ms));
+		renew_watch(stream, roll_stream_delay(stream->env, &stream->watch_attempt,
+						      answer->retry_after_ms));
 	} else if (roll_json_items_end(stream->probe_items, &skeleton, &had_items, NULL) ||
 		   roll_revision_of(skeleton, &revision)) {
 		suspect(stream, "the answer makes no sense");
@@ -105,7 +112,7 @@ static void on_probe_done(void *ctx, const struct roll_api_result *answer)
 	} else if (revision <= stream->position || stream->lines != stream->probe_lines) {
 		checked(stream);
 	} else {
-		roll_timer_set(stream->grace, stream->env->pace->grace_ms);
+		roll_timer_set(stream->grace, GRACE_MS);
 	}
 	json_decref(skeleton);
 }
@@ -119,7 +126,7 @@ static void on_silence(void *ctx)
 	struct roll_stream *stream = ctx;
 	struct roll_api_spec spec = {
 		.method = "GET",
-		.total_ms = stream->env->pace->probe_ms,
+		.total_ms = PROBE_MS,
 		.is_alone = true,
 		.on_body = on_probe_body,
 		.on_done = on_probe_done,
@@ -131,7 +138,7 @@ static void on_silence(void *ctx)
 		roll_stream_trouble(stream, "watch", "no answer");
 		roll_stream_drop_watch(stream);
 		roll_stream_retry_watch(stream,
-					roll_stream_backoff(stream, &stream->watch_attempt, -1));
+					roll_stream_delay(stream->env, &stream->watch_attempt, -1));
 		return;
 	}
 	roll_stream_stop_check(stream);
@@ -143,7 +150,12 @@ static void on_silence(void *ctx)
 		roll_json_items_new(ROLL_WATCH_LINE_LIMIT_BYTES, 1u << 20, on_probe_item, stream);
 	stream->probe = stream->probe_items ? roll_api_start(stream->env->conf->api, &spec) : NULL;
 	if (!stream->probe)
-		roll_timer_set(stream->silence, stream->env->pace->silence_ms);
+		roll_timer_set(stream->silence, ROLL_STREAM_SILENCE_MS);
+}
+
+bool roll_stream_is_live(const struct roll_stream *stream)
+{
+	return stream->proven_ms && roll_stream_now_ms(stream) - stream->proven_ms <= PROOF_MS;
 }
 
 bool roll_stream_init_check(struct roll_stream *stream)

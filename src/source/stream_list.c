@@ -5,6 +5,9 @@
 
 #include "base/log.h"
 
+/* Until the second list, if the sink wants one. */
+#define CONFIRM_MS 2000
+
 void roll_stream_want_list(struct roll_stream *stream, const char *cause)
 {
 	if (stream->list || stream->is_queued)
@@ -31,7 +34,7 @@ void roll_stream_lose_position(struct roll_stream *stream, int64_t retry_after_m
 		return;
 	stream->list_cause = "expired";
 	roll_timer_set(stream->list_retry,
-		       roll_stream_backoff(stream, &stream->watch_attempt, retry_after_ms));
+		       roll_stream_delay(stream->env, &stream->watch_attempt, retry_after_ms));
 }
 
 static void on_list_retry(void *ctx)
@@ -134,12 +137,13 @@ static void on_list_done(void *ctx, const struct roll_lister_result *result)
 	if (status && !result->status && status == ROLL_EAGAIN) {
 		roll_log(ROLL_WARN, "list-held", "what=%s objects=%zu", stream->what,
 			 result->count);
-		delay_ms = stream->env->pace->confirm_ms;
+		delay_ms = CONFIRM_MS;
 	} else if (status) {
-		stream->use_pages = status == ROLL_ESTALE;
+		/* A list that broke once begun has better chances in pieces. */
+		stream->use_pages = status == ROLL_ESTALE || result->http_status == 200;
 		roll_stream_trouble(stream, "list", text);
-		delay_ms =
-			roll_stream_backoff(stream, &stream->list_attempt, result->retry_after_ms);
+		delay_ms = roll_stream_delay(stream->env, &stream->list_attempt,
+					     result->retry_after_ms);
 	}
 	if (status)
 		roll_timer_set(stream->list_retry, delay_ms);
@@ -167,8 +171,6 @@ void roll_stream_list(struct roll_stream *stream)
 		.kind = roll_stream_kinds[stream->kind].kind,
 		.api_version = ROLL_STREAM_API_VERSION,
 		.way = stream->use_pages ? ROLL_LIST_PAGES : stream->env->way,
-		.page_ms = stream->env->pace->page_ms,
-		.silence_ms = stream->env->pace->list_silence_ms,
 		.on_item = on_list_item,
 		.on_done = on_list_done,
 		.ctx = stream,
@@ -194,7 +196,8 @@ void roll_stream_list(struct roll_stream *stream)
 		status = ROLL_ENOMEM;
 	}
 	roll_stream_trouble(stream, "list", roll_status_text(status));
-	roll_timer_set(stream->list_retry, roll_stream_backoff(stream, &stream->list_attempt, -1));
+	roll_timer_set(stream->list_retry,
+		       roll_stream_delay(stream->env, &stream->list_attempt, -1));
 	stream->env->on_list_end(stream->env->ctx, stream, status, roll_status_text(status));
 }
 

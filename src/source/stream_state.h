@@ -23,6 +23,11 @@
  */
 
 #define ROLL_STREAM_API_VERSION "dns.networking.miloapis.com/v1alpha1"
+/*
+ * A watch without a line, then it is checked. A server sends a bookmark every minute, if it sends
+ * any; one that is due is waited for.
+ */
+#define ROLL_STREAM_SILENCE_MS 65000
 
 struct roll_stream_kind {
 	const char *plural;
@@ -88,7 +93,6 @@ const struct roll_sink *roll_stream_sink(const struct roll_stream *stream);
 int64_t roll_stream_now_ms(const struct roll_stream *stream);
 void roll_stream_trouble(struct roll_stream *stream, const char *what, const char *why);
 void roll_stream_proven(struct roll_stream *stream);
-int64_t roll_stream_backoff(struct roll_stream *stream, unsigned *attempt, int64_t retry_after_ms);
 void roll_stream_read_position(struct roll_stream *stream);
 void roll_stream_set_position(struct roll_stream *stream, uint64_t position);
 

@@ -8,7 +8,14 @@
 
 #define BATCH_MAX 512
 #define BAD_LINES_MAX 3
+/* Asked of the server as the length of a watch: this to twice this. */
+#define WATCH_MS 300000
+/* More than that, and the server has forgotten to end it. */
 #define WATCH_SLACK_MS 30000
+/* Until it is answered. */
+#define OPEN_MS 30000
+/* Open this long, and it is worth no back-off when it ends. */
+#define HEALTHY_MS 10000
 
 void roll_stream_retry_watch(struct roll_stream *stream, int64_t delay_ms)
 {
@@ -146,7 +153,7 @@ static void on_watch_open(void *ctx)
 	stream->is_open = true;
 	stream->opened_ms = roll_stream_now_ms(stream);
 	/* Without proof so far, ask soon instead of after the first long silence. */
-	roll_timer_set(stream->silence, stream->is_check_due ? 0 : stream->env->pace->silence_ms);
+	roll_timer_set(stream->silence, stream->is_check_due ? 0 : ROLL_STREAM_SILENCE_MS);
 }
 
 static enum roll_status on_watch_body(void *ctx, struct roll_str piece)
@@ -159,7 +166,7 @@ static enum roll_status on_watch_body(void *ctx, struct roll_str piece)
 	if (status && !stream->error.code && !stream->sink_status)
 		stream->error = detail;
 	if (stream->lines != lines && !stream->is_check_due)
-		roll_timer_set(stream->silence, stream->env->pace->silence_ms);
+		roll_timer_set(stream->silence, ROLL_STREAM_SILENCE_MS);
 	return status;
 }
 
@@ -167,7 +174,7 @@ static void retry_after_sink(struct roll_stream *stream)
 {
 	roll_stream_trouble(stream, "watch", roll_status_text(stream->sink_status));
 	roll_stream_drop_watch(stream);
-	roll_stream_retry_watch(stream, roll_stream_backoff(stream, &stream->watch_attempt, -1));
+	roll_stream_retry_watch(stream, roll_stream_delay(stream->env, &stream->watch_attempt, -1));
 	roll_metric_add(stream->env->ends, roll_stream_kinds[stream->kind].plural, "sink", 1);
 }
 
@@ -198,8 +205,7 @@ static void on_watch_done(void *ctx, const struct roll_api_result *answer)
 	/* It was worth its while if it brought news or lived; anything else must not become a
 	 * habit. */
 	was_healthy = was_open && (stream->position > stream->from ||
-				   roll_stream_now_ms(stream) - stream->opened_ms >=
-					   stream->env->pace->healthy_ms);
+				   roll_stream_now_ms(stream) - stream->opened_ms >= HEALTHY_MS);
 	if (was_healthy)
 		stream->watch_attempt = 0;
 	if (stream->sink_status) {
@@ -218,7 +224,7 @@ static void on_watch_done(void *ctx, const struct roll_api_result *answer)
 			roll_stream_lose_position(stream, -1);
 		else
 			roll_stream_retry_watch(
-				stream, roll_stream_backoff(stream, &stream->watch_attempt, -1));
+				stream, roll_stream_delay(stream->env, &stream->watch_attempt, -1));
 	} else if (answer->http_status == 400 || answer->http_status == 404 ||
 		   answer->http_status == 410) {
 		cause = answer->http_status == 410 ? "expired" : "refused";
@@ -228,15 +234,17 @@ static void on_watch_done(void *ctx, const struct roll_api_result *answer)
 	} else if (!was_open) {
 		cause = answer->http_status ? "refused" : "unreachable";
 		roll_stream_trouble(stream, "watch", answer->text);
-		roll_stream_retry_watch(stream, roll_stream_backoff(stream, &stream->watch_attempt,
-								    answer->retry_after_ms));
+		roll_stream_retry_watch(stream,
+					roll_stream_delay(stream->env, &stream->watch_attempt,
+							  answer->retry_after_ms));
 	} else {
 		/* Ends are part of a watch's life: its time was up, or the server went. */
 		cause = answer->status ? "broken" : "ended";
 		roll_stream_retry_watch(
-			stream, was_healthy && !answer->status
-					? 0
-					: roll_stream_backoff(stream, &stream->watch_attempt, -1));
+			stream,
+			was_healthy && !answer->status
+				? 0
+				: roll_stream_delay(stream->env, &stream->watch_attempt, -1));
 	}
 	roll_metric_add(stream->env->ends, roll_stream_kinds[stream->kind].plural, cause, 1);
 	roll_log(ROLL_DEBUG, "watch-end", "what=%s cause=%s revision=%llu", stream->what, cause,
@@ -245,8 +253,7 @@ static void on_watch_done(void *ctx, const struct roll_api_result *answer)
 
 void roll_stream_watch(struct roll_stream *stream)
 {
-	const struct roll_kube_pace *pace = stream->env->pace;
-	int64_t length_ms = pace->watch_ms;
+	int64_t length_ms = WATCH_MS;
 	struct roll_api_spec spec = {
 		.method = "GET",
 		.on_open = on_watch_open,
@@ -261,7 +268,7 @@ void roll_stream_watch(struct roll_stream *stream)
 	if (stream->watch || stream->must_list)
 		return;
 	/* Spread, so that not all watches of all clients end together. */
-	length_ms += roll_backoff_ms(&first, pace->watch_ms, pace->watch_ms, &stream->env->seed);
+	length_ms += roll_backoff_ms(&first, WATCH_MS, WATCH_MS, &stream->env->seed);
 	snprintf(path, sizeof path,
 		 "%s?watch=1&allowWatchBookmarks=true&resourceVersion=%llu&timeoutSeconds=%lld",
 		 stream->path, (unsigned long long)stream->position,
@@ -279,10 +286,10 @@ void roll_stream_watch(struct roll_stream *stream)
 	if (!stream->watch) {
 		roll_stream_drop_watch(stream);
 		roll_stream_retry_watch(stream,
-					roll_stream_backoff(stream, &stream->watch_attempt, -1));
+					roll_stream_delay(stream->env, &stream->watch_attempt, -1));
 		return;
 	}
-	roll_timer_set(stream->silence, pace->open_ms);
+	roll_timer_set(stream->silence, OPEN_MS);
 }
 
 static void on_watch_retry(void *ctx)

@@ -7,11 +7,13 @@
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "tests/lib/gzip.h"
 
 /* One long file: objects, connections and answers of one server, none of use without the others. */
 
@@ -40,8 +42,9 @@ struct change {
 struct script {
 	struct script *next;
 	char *part;
-	char *text;
-	size_t bytes; /* of a truncation; SIZE_MAX: text instead */
+	char *text; /* NULL: no answer */
+	size_t n;
+	size_t truncate; /* SIZE_MAX: text instead */
 	size_t count;
 };
 
@@ -50,8 +53,11 @@ struct conn {
 	struct conn *next;
 	struct bufferevent *bev;
 	struct evbuffer *out; /* still to be sent, slice by slice */
+	struct event *slice;  /* when the next one is due */
+	struct event *end;    /* of a watch */
 	bool ends;	      /* close when all is sent */
 	bool is_watch;
+	bool wants_gzip;
 	enum fake_kind kind;
 	char ns[64];
 	uint64_t sent;	 /* revision up to which the watch has been told */
@@ -277,6 +283,8 @@ static void free_conn(struct conn *conn)
 	while (*at != conn)
 		at = &(*at)->next;
 	*at = conn->next;
+	event_free(conn->slice);
+	event_free(conn->end);
 	bufferevent_free(conn->bev);
 	evbuffer_free(conn->out);
 	free(conn);
@@ -297,10 +305,30 @@ static void push(struct conn *conn)
 	evbuffer_remove_buffer(conn->out, wire, slice && slice < n ? slice : n);
 }
 
+static void start_timer(struct event *timer, int64_t ms)
+{
+	struct timeval delay = {ms / 1000, ms % 1000 * 1000};
+
+	if (evtimer_add(timer, &delay))
+		abort();
+}
+
+static void on_slice(evutil_socket_t fd, short what, void *ctx)
+{
+	(void)fd;
+	(void)what;
+	push(ctx);
+}
+
 static void on_written(struct bufferevent *bev, void *ctx)
 {
+	struct conn *conn = ctx;
+
 	(void)bev;
-	push(ctx);
+	if (conn->api->conf.slice_ms && evbuffer_get_length(conn->out))
+		start_timer(conn->slice, conn->api->conf.slice_ms);
+	else
+		push(conn);
 }
 
 static void send_bytes(struct conn *conn, const void *bytes, size_t n)
@@ -326,16 +354,25 @@ static void send_chunk(struct conn *conn, const char *text, size_t n)
 
 static void reply(struct conn *conn, int code, const char *type, const char *body, size_t n)
 {
+	struct roll_buf zipped;
 	char head[256];
-	int head_n = snprintf(head, sizeof head,
-			      "HTTP/1.1 %d Whatever\r\nContent-Type: %s\r\n"
-			      "Content-Length: %zu\r\n\r\n",
-			      code, type, n);
+	int head_n;
 
+	roll_buf_init(&zipped, n + (n >> 4) + 64);
+	if (conn->wants_gzip) {
+		gzip_stored(&zipped, roll_str_n(body, n));
+		body = zipped.p;
+		n = zipped.n;
+	}
+	head_n = snprintf(head, sizeof head,
+			  "HTTP/1.1 %d Whatever\r\nContent-Type: %s\r\n%s"
+			  "Content-Length: %zu\r\n\r\n",
+			  code, type, conn->wants_gzip ? "Content-Encoding: gzip\r\n" : "", n);
 	conn->api->last_answer_bytes = (size_t)head_n + n;
 	send_bytes(conn, head, (size_t)head_n);
 	send_bytes(conn, body, n);
 	push(conn);
+	roll_buf_fini(&zipped);
 }
 
 static void reply_json(struct conn *conn, int code, json_t *body)
@@ -447,17 +484,31 @@ void fake_api_say(struct fake_api *api, const char *text, size_t n)
 	}
 }
 
+static void end_watch(struct conn *conn)
+{
+	send_bytes(conn, "0\r\n\r\n", 5);
+	conn->ends = true;
+	push(conn);
+}
+
+static void on_watch_end(evutil_socket_t fd, short what, void *ctx)
+{
+	struct conn *conn = ctx;
+
+	(void)fd;
+	(void)what;
+	if (!conn->ends)
+		end_watch(conn);
+}
+
 void fake_api_end_watches(struct fake_api *api)
 {
 	struct conn *next;
 
 	for (struct conn *conn = api->conns; conn; conn = next) {
 		next = conn->next;
-		if (!conn->is_watch || conn->ends)
-			continue;
-		send_bytes(conn, "0\r\n\r\n", 5);
-		conn->ends = true;
-		push(conn);
+		if (conn->is_watch && !conn->ends)
+			end_watch(conn);
 	}
 }
 
@@ -542,18 +593,35 @@ static int by_key(const void *a, const void *b)
 	return strcmp((*x)->key, (*y)->key);
 }
 
+/* The objects of a snapshot as a server lists them: by name. The caller frees the array. */
+static const struct change **find_snapshot(const struct conn *conn, uint64_t at, size_t *count)
+{
+	const struct fake_api *api = conn->api;
+	const struct change **found = calloc(api->change_count + 1, sizeof *found);
+
+	assert(found);
+	*count = 0;
+	for (size_t i = 0; i < api->change_count; i++) {
+		const struct change *change = &api->changes[i];
+
+		if (change->kind == conn->kind && in_ns(change, conn->ns) && is_in(change, at))
+			found[(*count)++] = change;
+	}
+	qsort(found, *count, sizeof *found, by_key);
+	return found;
+}
+
 static void reply_list(struct conn *conn, const struct request *request)
 {
 	struct fake_api *api = conn->api;
 	char text[512];
 	uint64_t at = horizon(api);
-	size_t limit = (size_t)number(param(request, "limit", text, sizeof text)), count = 0;
-	const struct change **found = calloc(api->change_count + 1, sizeof *found);
+	size_t limit = (size_t)number(param(request, "limit", text, sizeof text));
 	json_t *items = json_array(), *metadata;
+	const struct change **found;
 	const char *after = "";
-	size_t i, taken = 0;
+	size_t i, count, taken = 0;
 
-	assert(found);
 	/* A token holds the snapshot and the last key, in bytes that must be encoded in a URL. */
 	param(request, "continue", text, sizeof text);
 	if (text[0]) {
@@ -570,18 +638,11 @@ static void reply_list(struct conn *conn, const struct request *request)
 			json_object_set_new(json_object_get(status, "metadata"), "continue",
 					    json_string("r=1+fresh"));
 			json_decref(items);
-			free(found);
 			reply_json(conn, 410, status);
 			return;
 		}
 	}
-	for (i = 0; i < api->change_count; i++) {
-		const struct change *change = &api->changes[i];
-
-		if (change->kind == conn->kind && in_ns(change, conn->ns) && is_in(change, at))
-			found[count++] = change;
-	}
-	qsort(found, count, sizeof *found, by_key);
+	found = find_snapshot(conn, at, &count);
 	if (api->conf.page_max && (limit == 0 || limit > api->conf.page_max))
 		limit = api->conf.page_max;
 	for (i = 0; i < count && (limit == 0 || taken < limit); i++) {
@@ -613,19 +674,28 @@ static void begin_watch(struct conn *conn, const struct request *request)
 	char text[64];
 	bool is_stream =
 		strcmp(param(request, "sendInitialEvents", text, sizeof text), "true") == 0;
+	bool has_bookmarks =
+		strcmp(param(request, "allowWatchBookmarks", text, sizeof text), "true") == 0;
+	int64_t length_s = (int64_t)number(param(request, "timeoutSeconds", text, sizeof text));
 	uint64_t from = number(param(request, "resourceVersion", text, sizeof text));
+	const struct change **found;
+	size_t count;
 
 	if (is_stream) {
-		if (!api->conf.has_stream) {
+		param(request, "resourceVersionMatch", text, sizeof text);
+		if (!api->conf.ignores_initial &&
+		    (!api->conf.has_stream || strcmp(text, "NotOlderThan") != 0)) {
 			reply_json(conn, 422,
 				   status_object(422, "Invalid", "sendInitialEvents is forbidden"));
 			return;
 		}
 		api->counts.streams++;
-		from = horizon(api);
 	} else {
 		api->counts.watches++;
 	}
+	/* Whoever names no version gets what there is, marked as complete or not. */
+	if (from == 0)
+		from = horizon(api);
 	send_bytes(conn, head, sizeof head - 1);
 	if (!is_stream && from < api->compacted) {
 		json_t *status = status_object(410, "Expired", "too old resource version");
@@ -639,15 +709,15 @@ static void begin_watch(struct conn *conn, const struct request *request)
 	}
 	conn->is_watch = true;
 	conn->sent = from;
+	if (length_s && !api->conf.ignores_timeout)
+		start_timer(conn->end, length_s * 1000);
 	if (is_stream && !api->conf.is_silent) {
-		for (size_t i = 0; i < api->change_count; i++) {
-			const struct change *change = &api->changes[i];
-
-			if (change->kind == conn->kind && in_ns(change, conn->ns) &&
-			    is_in(change, from))
-				send_event(conn, "ADDED", change->object);
-		}
-		send_bookmark(conn, from, true);
+		found = find_snapshot(conn, from, &count);
+		for (size_t i = 0; i < count; i++)
+			send_event(conn, "ADDED", found[i]->object);
+		free(found);
+		if (has_bookmarks && !api->conf.ignores_initial)
+			send_bookmark(conn, from, true);
 	}
 	tell_watch(conn);
 }
@@ -706,15 +776,16 @@ static void handle(struct conn *conn, const char *head, struct request *request)
 	int code;
 
 	api->counts.requests++;
+	conn->wants_gzip = api->conf.gzips && strstr(head, "\r\nAccept-Encoding: gzip\r\n");
 	if (script) {
 		script->count--;
-		if (script->bytes != SIZE_MAX) {
-			conn->truncate = script->bytes;
+		if (script->truncate != SIZE_MAX) {
+			conn->truncate = script->truncate;
 		} else {
 			if (!script->text)
 				return;
 			conn->ends = true;
-			send_bytes(conn, script->text, strlen(script->text));
+			send_bytes(conn, script->text, script->n);
 			push(conn);
 			return;
 		}
@@ -824,6 +895,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 {
 	struct conn *conn = calloc(1, sizeof *conn);
 	struct fake_api *api = ctx;
+	int at_once = 1;
 
 	(void)listener;
 	(void)peer;
@@ -833,7 +905,12 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	conn->truncate = SIZE_MAX;
 	conn->out = evbuffer_new();
 	conn->bev = bufferevent_socket_new(api->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	assert(conn->out && conn->bev);
+	conn->slice = evtimer_new(api->base, on_slice, conn);
+	conn->end = evtimer_new(api->base, on_watch_end, conn);
+	assert(conn->out && conn->bev && conn->slice && conn->end);
+	/* As servers do; else the kernel may hold back a slice for some time of its own. */
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof at_once))
+		abort();
 	conn->next = api->conns;
 	api->conns = conn;
 	bufferevent_setcb(conn->bev, on_readable, on_written, on_conn_event, conn);
@@ -883,14 +960,8 @@ struct fake_api *fake_api_new(struct event_base *base)
 	return api;
 }
 
-void fake_api_free(struct fake_api *api)
+void fake_api_unscript(struct fake_api *api)
 {
-	if (!api)
-		return;
-	fake_api_stop(api);
-	for (size_t i = 0; i < api->change_count; i++)
-		json_decref(api->changes[i].object);
-	free(api->changes);
 	while (api->scripts) {
 		struct script *script = api->scripts;
 
@@ -899,6 +970,17 @@ void fake_api_free(struct fake_api *api)
 		free(script->text);
 		free(script);
 	}
+}
+
+void fake_api_free(struct fake_api *api)
+{
+	if (!api)
+		return;
+	fake_api_stop(api);
+	for (size_t i = 0; i < api->change_count; i++)
+		json_decref(api->changes[i].object);
+	free(api->changes);
+	fake_api_unscript(api);
 	free(api);
 }
 
@@ -932,15 +1014,20 @@ size_t fake_api_last_answer_bytes(const struct fake_api *api)
 	return api->last_answer_bytes;
 }
 
-static void add_script(struct fake_api *api, const char *part, const char *text, size_t bytes,
-		       size_t count)
+static void add_script(struct fake_api *api, const char *part, const void *text, size_t n,
+		       size_t truncate, size_t count)
 {
 	struct script *script = calloc(1, sizeof *script);
 
 	assert(script);
 	script->part = strdup(part);
-	script->text = text ? strdup(text) : NULL;
-	script->bytes = bytes;
+	if (text) {
+		script->text = malloc(n + 1);
+		assert(script->text);
+		memcpy(script->text, text, n);
+		script->n = n;
+	}
+	script->truncate = truncate;
 	script->count = count;
 	script->next = api->scripts;
 	api->scripts = script;
@@ -948,12 +1035,18 @@ static void add_script(struct fake_api *api, const char *part, const char *text,
 
 void fake_api_script(struct fake_api *api, const char *part, const char *text, size_t count)
 {
-	add_script(api, part, text, SIZE_MAX, count);
+	add_script(api, part, text, text ? strlen(text) : 0, SIZE_MAX, count);
+}
+
+void fake_api_script_bytes(struct fake_api *api, const char *part, const void *bytes, size_t n,
+			   size_t count)
+{
+	add_script(api, part, bytes, n, SIZE_MAX, count);
 }
 
 void fake_api_truncate(struct fake_api *api, const char *part, size_t bytes, size_t count)
 {
-	add_script(api, part, NULL, bytes, count);
+	add_script(api, part, NULL, 0, bytes, count);
 }
 
 void fake_api_set_other(struct fake_api *api, fake_api_on_other on_other, void *ctx)

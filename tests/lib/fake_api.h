@@ -23,6 +23,10 @@ struct fake_api_conf {
 	bool has_stream;      /* streaming lists; otherwise 422 */
 	size_t page_max;      /* objects in a page, if less than what was asked for; 0: as asked */
 	size_t slice_bytes;   /* bytes sent at a time; 0: all */
+	int64_t slice_ms;     /* between them; 0: as fast as they are read */
+	bool gzips;	      /* answers that are no watches, for those who accept it */
+	bool ignores_initial; /* sendInitialEvents is not known, and nothing is said of that */
+	bool ignores_timeout; /* watches are not ended when their time is up */
 	bool is_silent;	      /* watches are answered, but send nothing (a frozen link to etcd) */
 	bool hangs_lists;     /* consistent lists are not answered (etcd does not) */
 	uint64_t stale_at;    /* a replica that has not seen what came later; 0: none */
@@ -87,6 +91,10 @@ void fake_api_say(struct fake_api *api, const char *text, size_t n);
  * and then the connection is closed. Later calls are used first. NULL text: no answer at all.
  */
 void fake_api_script(struct fake_api *api, const char *part, const char *text, size_t count);
+void fake_api_script_bytes(struct fake_api *api, const char *part, const void *bytes, size_t n,
+			   size_t count);
+/* From now on the server answers by itself. */
+void fake_api_unscript(struct fake_api *api);
 /* The same with an answer that the server makes itself, but only its first `bytes` are sent. */
 void fake_api_truncate(struct fake_api *api, const char *part, size_t bytes, size_t count);
 /* Bytes of the last whole answer that was not a watch. */

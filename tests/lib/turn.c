@@ -25,6 +25,7 @@
 #define QUIET_TURNS 8
 #define MS_NS INT64_C(1000000)
 #define SECOND_NS INT64_C(1000000000)
+#define NEVER INT64_MAX
 
 static struct {
 	bool is_stopped;
@@ -32,7 +33,7 @@ static struct {
 	int64_t elapsed_ns;
 	int timers_end;		    /* no descriptor of a timer is as high */
 	bool is_timer[TIMERS_MAX];  /* by descriptor */
-	int64_t due_ns[TIMERS_MAX]; /* of elapsed_ns; 0: not set */
+	int64_t due_ns[TIMERS_MAX]; /* of elapsed_ns */
 } turn;
 
 static int64_t real_ns(clockid_t id)
@@ -104,7 +105,7 @@ int timerfd_create(clockid_t id, int flags)
 		abort();
 	if (fd >= 0) {
 		turn.is_timer[fd] = true;
-		turn.due_ns[fd] = 0;
+		turn.due_ns[fd] = NEVER;
 		turn.timers_end = fd >= turn.timers_end ? fd + 1 : turn.timers_end;
 	}
 	return fd;
@@ -127,7 +128,8 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itime
 	/* As with a real one, what has not been read is forgotten. */
 	if (read(fd, &expirations, sizeof expirations) < 0 && errno != EAGAIN)
 		abort();
-	turn.due_ns[fd] = delay_ns ? turn.elapsed_ns + delay_ns : 0;
+	/* The least delay there is, is how one says "at once". */
+	turn.due_ns[fd] = delay_ns ? turn.elapsed_ns + delay_ns / 1000 * 1000 : NEVER;
 	return 0;
 }
 
@@ -166,6 +168,22 @@ int64_t turn_elapsed_ms(void)
 	return turn.elapsed_ns / MS_NS;
 }
 
+static void on_nudge(evutil_socket_t fd, short what, void *ctx)
+{
+	(void)fd;
+	(void)what;
+	(void)ctx;
+}
+
+static struct event *new_nudge(struct roll_loop *loop)
+{
+	struct event *nudge = event_new(roll_loop_base(loop), -1, 0, on_nudge, NULL);
+
+	if (!nudge || !turn.is_stopped)
+		abort();
+	return nudge;
+}
+
 /* One turn of the loop that does not wait; true if there was anything to do. */
 static bool turn_loop(struct roll_loop *loop, struct event *nudge)
 {
@@ -192,44 +210,49 @@ static int find_due(const struct event_base *base, const struct event *event, vo
 	return 0;
 }
 
-/* To the first timer within the limit, which goes off; to the limit if there is none. */
-static void advance(struct event_base *base, int64_t limit_ns)
+/* To the first timer within the limit, which goes off: true. To the limit if there is none. */
+static bool advance(struct event_base *base, int64_t limit_ns)
 {
 	const uint64_t once = 1;
-	int64_t to_ns = limit_ns;
+	int64_t to_ns = NEVER;
 	int first = -1;
 
 	event_base_foreach_event(base, find_due, &to_ns);
 	for (int fd = 0; fd < turn.timers_end; fd++) {
-		if (!turn.is_timer[fd] || !turn.due_ns[fd] || turn.due_ns[fd] > to_ns)
+		if (!turn.is_timer[fd] || turn.due_ns[fd] == NEVER || turn.due_ns[fd] > to_ns)
 			continue;
 		to_ns = turn.due_ns[fd];
 		first = fd;
 	}
+	if (to_ns > limit_ns) {
+		turn.elapsed_ns = limit_ns;
+		return false;
+	}
 	turn.elapsed_ns = to_ns > turn.elapsed_ns ? to_ns : turn.elapsed_ns;
-	if (first < 0)
-		return;
-	turn.due_ns[first] = 0;
-	if (write(first, &once, sizeof once) != sizeof once)
-		abort();
+	if (first >= 0) {
+		turn.due_ns[first] = NEVER;
+		if (write(first, &once, sizeof once) != sizeof once)
+			abort();
+	}
+	return true;
 }
 
-static void on_nudge(evutil_socket_t fd, short what, void *ctx)
+void turn_once(struct roll_loop *loop)
 {
-	(void)fd;
-	(void)what;
-	(void)ctx;
+	struct event *nudge = new_nudge(loop);
+
+	advance(roll_loop_base(loop), turn.elapsed_ns);
+	turn_loop(loop, nudge);
+	event_free(nudge);
 }
 
 bool turn_until(struct roll_loop *loop, bool (*holds)(void *ctx), void *ctx, int64_t ms)
 {
-	struct event *nudge = event_new(roll_loop_base(loop), -1, 0, on_nudge, NULL);
+	struct event *nudge = new_nudge(loop);
 	int64_t end_ns = turn.elapsed_ns + ms * MS_NS;
 	int quiet = 0;
 	bool held;
 
-	if (!nudge || !turn.is_stopped)
-		abort();
 	while (!(held = holds && holds(ctx))) {
 		if (turn_loop(loop, nudge)) {
 			quiet = 0;
@@ -238,9 +261,8 @@ bool turn_until(struct roll_loop *loop, bool (*holds)(void *ctx), void *ctx, int
 		sched_yield();
 		if (++quiet < QUIET_TURNS)
 			continue;
-		if (turn.elapsed_ns >= end_ns)
+		if (!advance(roll_loop_base(loop), end_ns))
 			break;
-		advance(roll_loop_base(loop), end_ns);
 		quiet = 0;
 	}
 	event_free(nudge);

@@ -16,6 +16,8 @@
 void turn_begin(void);
 void turn_end(void);
 
+/* One turn of the loop, for what is ready; without waiting, and without any time passing. */
+void turn_once(struct roll_loop *loop);
 /* Handle all that is ready, without any time passing. */
 void turn_settle(struct roll_loop *loop);
 /* Let this much time pass; timers go off one after the other, each at its time. */
