@@ -18,7 +18,7 @@
 #include "sync/engine.h"
 #include "tests/lib/fake_api.h"
 #include "tests/lib/tempview.h"
-#include "tests/lib/until.h"
+#include "tests/lib/turn.h"
 
 /*
  * Thousands of random steps: objects come, change and go while connections are cut, histories are
@@ -34,7 +34,9 @@
 #define STEPS 10000
 #define SETTLE_EVERY 120
 #define RESTART_EVERY 600
-#define PATIENCE_MS 30000
+/* Of the clock that is turned, about a second a step. */
+#define PATIENCE_MS (60 * 60 * 1000)
+#define RELIST_MS 60000
 #define ZONES 4
 #define RECORDSETS 40
 
@@ -65,21 +67,6 @@ struct world {
 	size_t step;
 	uint64_t random;
 	bool is_stopped;
-};
-
-static const struct roll_kube_pace quick = {
-	.backoff_base_ms = 2,
-	.backoff_cap_ms = 10,
-	.retry_after_cap_ms = 5,
-	.page_ms = 2000,
-	.list_silence_ms = 300,
-	.confirm_ms = 3,
-	.open_ms = 200,
-	.healthy_ms = 50,
-	.watch_ms = 60000,
-	.silence_ms = 60,
-	.probe_ms = 100,
-	.grace_ms = 10,
 };
 
 static uint64_t draw(struct world *world, uint64_t below)
@@ -197,8 +184,7 @@ static void start(struct world *world)
 		.position = position,
 		.on_identity = on_identity,
 		.ctx = world,
-		.relist_ms = 40,
-		.pace = &quick,
+		.relist_ms = RELIST_MS,
 	};
 	struct roll_cred_spec spec = {0};
 	struct roll_cred *cred;
@@ -409,10 +395,14 @@ static void disturb(struct world *world)
 		break;
 	case 16:
 		conf->has_stream = draw(world, 2);
+		conf->ignores_initial = draw(world, 4) == 0;
+		conf->ignores_timeout = draw(world, 4) == 0;
+		conf->gzips = draw(world, 2);
 		conf->page_max = 1 + draw(world, 20);
 		break;
 	case 17:
 		conf->slice_bytes = draw(world, 2) ? 0 : 1 + draw(world, 500);
+		conf->slice_ms = draw(world, 2) ? 0 : 1 + (int64_t)draw(world, 1000);
 		break;
 	}
 }
@@ -500,16 +490,17 @@ static void settle(struct world *world)
 {
 	calm(world);
 	fake_api_conf(world->server)->slice_bytes = 0;
-	if (!until(world->loop, is_equal, world, PATIENCE_MS))
+	fake_api_conf(world->server)->slice_ms = 0;
+	if (!turn_until(world->loop, is_equal, world, PATIENCE_MS))
 		fail_msg("step %zu: not settled; %zu objects, %zu watches", world->step,
 			 present(world), fake_api_open_watches(world->server));
 }
 
-static void turn_loop(struct world *world)
+static void pass_time(struct world *world)
 {
-	assert_true(event_base_loop(roll_loop_base(world->loop), EVLOOP_NONBLOCK) >= 0);
+	turn_once(world->loop);
 	if (draw(world, 8) == 0)
-		for_ms(world->loop, (int64_t)draw(world, 4));
+		turn_ms(world->loop, (int64_t)draw(world, 16000));
 }
 
 static void quiet(void *ctx, const char *line)
@@ -524,6 +515,7 @@ static void run_model(uint64_t seed, size_t steps)
 	struct known *known, *next;
 
 	tempview_init(&world.tv);
+	turn_begin();
 	assert_int_equal(roll_loop_new(NULL, &world.loop, NULL), ROLL_OK);
 	world.server = fake_api_new(roll_loop_base(world.loop));
 	assert_non_null(world.server);
@@ -543,7 +535,7 @@ static void run_model(uint64_t seed, size_t steps)
 			disturb(&world);
 		else
 			calm(&world);
-		turn_loop(&world);
+		pass_time(&world);
 		if (world.step % SETTLE_EVERY == 0)
 			settle(&world);
 		if (world.step % RESTART_EVERY == 0 || draw(&world, 300) == 0) {
@@ -563,6 +555,7 @@ static void run_model(uint64_t seed, size_t steps)
 	}
 	fake_api_free(world.server);
 	roll_loop_free(world.loop);
+	turn_end();
 	unlink(world.token_path);
 	tempview_fini(&world.tv);
 }
@@ -578,11 +571,14 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 
 static void the_view_follows_the_cluster_whatever_happens(void **state)
 {
+	static const uint64_t seeds[] = {20261202, 4711, 815};
+
 	(void)state;
 	if (!getenv("ROLL_MODEL_LOG"))
 		roll_log_set_sink(quiet, NULL);
-	run_model(from_environment("ROLL_MODEL_SEED", 20261202),
-		  (size_t)from_environment("ROLL_MODEL_STEPS", STEPS));
+	for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
+		run_model(from_environment("ROLL_MODEL_SEED", seeds[i]),
+			  (size_t)from_environment("ROLL_MODEL_STEPS", STEPS));
 	roll_log_set_sink(NULL, NULL);
 }
 
