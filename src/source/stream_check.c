@@ -24,12 +24,20 @@ void roll_stream_stop_check(struct roll_stream *stream)
 }
 
 /* A new connection may lead to another server; what was missed comes at once. */
-static void renew_watch(struct roll_stream *stream, int64_t delay_ms)
+static void drop_watch(struct roll_stream *stream)
 {
 	roll_stream_drop_watch(stream);
 	stream->is_check_due = true;
 	roll_metric_add(stream->env->ends, roll_stream_kinds[stream->kind].plural, "silent", 1);
-	roll_stream_retry_watch(stream, delay_ms);
+}
+
+static void probe_failed(struct roll_stream *stream, const char *why, int64_t retry_after_ms)
+{
+	roll_stream_trouble(stream, "probe", why);
+	stream->proven_ms = 0;
+	drop_watch(stream);
+	roll_stream_retry_watch(
+		stream, roll_stream_delay(stream->env, &stream->watch_attempt, retry_after_ms));
 }
 
 static void checked(struct roll_stream *stream)
@@ -47,10 +55,12 @@ static void on_grace(void *ctx)
 {
 	struct roll_stream *stream = ctx;
 
-	if (stream->lines != stream->probe_lines || stream->is_check_due)
+	if (stream->lines != stream->probe_lines || stream->is_check_due) {
 		checked(stream);
-	else
-		renew_watch(stream, 0);
+		return;
+	}
+	drop_watch(stream);
+	roll_stream_retry_watch(stream, 0);
 }
 
 static enum roll_status on_probe_item(void *ctx, struct roll_str item)
@@ -65,13 +75,6 @@ static enum roll_status on_probe_body(void *ctx, struct roll_str piece)
 	struct roll_stream *stream = ctx;
 
 	return roll_json_items_feed(stream->probe_items, piece, NULL);
-}
-
-static void suspect(struct roll_stream *stream, const char *why)
-{
-	roll_stream_trouble(stream, "probe", why);
-	stream->proven_ms = 0;
-	renew_watch(stream, roll_stream_delay(stream->env, &stream->watch_attempt, -1));
 }
 
 /*
@@ -96,16 +99,13 @@ static void on_probe_done(void *ctx, const struct roll_api_result *answer)
 
 	stream->probe = NULL;
 	if (answer->status) {
-		roll_stream_trouble(stream, "probe", answer->text);
-		stream->proven_ms = 0;
-		renew_watch(stream, roll_stream_delay(stream->env, &stream->watch_attempt,
-						      answer->retry_after_ms));
+		probe_failed(stream, answer->text, answer->retry_after_ms);
 	} else if (roll_json_items_end(stream->probe_items, &skeleton, &had_items, NULL) ||
 		   roll_revision_of(skeleton, &revision)) {
-		suspect(stream, "the answer makes no sense");
+		probe_failed(stream, "the answer makes no sense", -1);
 	} else if (revision < stream->probe_known) {
 		set_back(stream, revision);
-		suspect(stream, "the server is behind what it said before");
+		probe_failed(stream, "the server is behind what it said before", -1);
 	} else if (stream->setbacks != stream->env->setbacks) {
 		roll_stream_drop_watch(stream);
 		roll_stream_lose_position(stream, -1);

@@ -110,7 +110,8 @@ bool roll_stream_init_watch(struct roll_stream *stream);
 void roll_stream_fini_watch(struct roll_stream *stream);
 void roll_stream_watch(struct roll_stream *stream);
 void roll_stream_retry_watch(struct roll_stream *stream, int64_t delay_ms);
-void roll_stream_drop_watch(struct roll_stream *stream);
+/* True: it was of use, and its end is no failure. */
+bool roll_stream_drop_watch(struct roll_stream *stream);
 /* The sink is about to be told something else. */
 void roll_stream_end_batches(struct roll_stream_env *env);
 

@@ -64,9 +64,17 @@ static enum roll_status begin_batch(struct roll_stream *stream)
 	return stream->sink_status;
 }
 
-void roll_stream_drop_watch(struct roll_stream *stream)
+bool roll_stream_drop_watch(struct roll_stream *stream)
 {
+	bool was_healthy;
+
 	end_batch(stream);
+	/* Worth its while, if it brought news or lived; anything else must not become a habit. */
+	was_healthy =
+		stream->is_open && (stream->position > stream->from ||
+				    roll_stream_now_ms(stream) - stream->opened_ms >= HEALTHY_MS);
+	if (was_healthy)
+		stream->watch_attempt = 0;
 	roll_stream_stop_check(stream);
 	roll_api_cancel(stream->watch);
 	stream->watch = NULL;
@@ -74,6 +82,7 @@ void roll_stream_drop_watch(struct roll_stream *stream)
 	roll_watch_free(stream->reader);
 	stream->reader = NULL;
 	stream->is_open = false;
+	return was_healthy;
 }
 
 static enum roll_status take_change(struct roll_stream *stream,
@@ -150,10 +159,14 @@ static void on_watch_open(void *ctx)
 {
 	struct roll_stream *stream = ctx;
 
+	int64_t unproven_ms = roll_stream_now_ms(stream) - stream->proven_ms;
+
 	stream->is_open = true;
 	stream->opened_ms = roll_stream_now_ms(stream);
-	/* Without proof so far, ask soon instead of after the first long silence. */
-	roll_timer_set(stream->silence, stream->is_check_due ? 0 : ROLL_STREAM_SILENCE_MS);
+	/* That a watch was begun again proves nothing; without proof so far, ask soon. */
+	roll_timer_set(stream->silence, stream->is_check_due || unproven_ms > ROLL_STREAM_SILENCE_MS
+						? 0
+						: ROLL_STREAM_SILENCE_MS - unproven_ms);
 }
 
 static enum roll_status on_watch_body(void *ctx, struct roll_str piece)
@@ -199,15 +212,9 @@ static void on_watch_done(void *ctx, const struct roll_api_result *answer)
 	const char *cause;
 
 	stream->watch = NULL;
-	roll_stream_drop_watch(stream);
+	was_healthy = roll_stream_drop_watch(stream);
 	/* The next one may lead to another server, or to this one with other data. */
 	stream->is_check_due = true;
-	/* It was worth its while if it brought news or lived; anything else must not become a
-	 * habit. */
-	was_healthy = was_open && (stream->position > stream->from ||
-				   roll_stream_now_ms(stream) - stream->opened_ms >= HEALTHY_MS);
-	if (was_healthy)
-		stream->watch_attempt = 0;
 	if (stream->sink_status) {
 		retry_after_sink(stream);
 		return;

@@ -779,6 +779,7 @@ static void handle(struct conn *conn, const char *head, struct request *request)
 	conn->wants_gzip = api->conf.gzips && strstr(head, "\r\nAccept-Encoding: gzip\r\n");
 	if (script) {
 		script->count--;
+		api->counts.scripted++;
 		if (script->truncate != SIZE_MAX) {
 			conn->truncate = script->truncate;
 		} else {

@@ -36,6 +36,7 @@ struct fake_api_conf {
 /* What was asked for; counted since the start. */
 struct fake_api_counts {
 	size_t requests, lists, pages, watches, streams, probes, denied;
+	size_t scripted; /* answered as fake_api_script says */
 };
 
 /* NULL if no port is free. */

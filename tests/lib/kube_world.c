@@ -168,6 +168,13 @@ bool has_counted_watches(void *ctx)
 	return fake_api_counts(world->server)->watches >= world->want;
 }
 
+bool has_counted_scripted(void *ctx)
+{
+	struct world *world = ctx;
+
+	return fake_api_counts(world->server)->scripted >= world->want;
+}
+
 bool has_probed(void *ctx)
 {
 	struct world *world = ctx;

@@ -54,6 +54,7 @@ bool is_in_trouble(void *ctx);
 bool has_taken_lists(void *ctx); /* `want` of them since the start, as all that follow */
 bool has_counted_requests(void *ctx);
 bool has_counted_watches(void *ctx);
+bool has_counted_scripted(void *ctx);
 bool has_probed(void *ctx);
 bool has_ended(void *ctx);
 
