@@ -432,6 +432,113 @@ static void a_streaming_list_that_fails_leads_to_pages(void **state)
 	}
 }
 
+static void a_streaming_list_cut_at_any_byte_does_not_count(void **state)
+{
+	struct world *world = *state;
+	const struct fake_sink_counts *counts = fake_sink_counts(world->sink);
+	size_t aborted, at = 0;
+
+	fake_api_conf(world->server)->has_stream = true;
+	world_put_some(world, 2);
+	world_open(world, NULL);
+	world_settle(world);
+	world_close(world);
+	do {
+		aborted = counts->lists_aborted;
+		world->want = counts->lists_taken + 1;
+		fake_sink_set_position(world->sink, "dnsrecordsets", "");
+		fake_api_truncate(world->server, "dnsrecordsets?watch=1&send", at++, 1);
+		world_open(world, NULL);
+		assert_true(turn_until(world->loop, has_taken_lists, world, PATIENCE_MS));
+		assert_true(is_equal(world));
+		world_close(world);
+	} while (counts->lists_aborted > aborted);
+	/* The line break after the bookmark is what makes it whole. */
+	assert_in_range(at, 800, 1200);
+}
+
+static void a_streaming_list_counts_from_its_own_bookmark_only(void **state)
+{
+#define OBJECT(type, name, more)                                                               \
+	"{\"type\":\"" type "\",\"object\":{\"kind\":\"DNSZone\",\"metadata\":{\"namespace\":" \
+	"\"default\",\"name\":\"" name "\",\"uid\":\"u-" name "\"," more "}}}\n"
+#define MARK(more) \
+	"{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"DNSZone\",\"metadata\":{" more "}}}\n"
+#define FALSE_ZONE OBJECT("ADDED", "false", "\"resourceVersion\":\"90\"")
+#define END "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
+	static const char *const answers[] = {
+		/* Trouble in the middle, */
+		FALSE_ZONE "{\"type\":\"ERROR\",\"object\":{\"code\":410}}\n",
+		FALSE_ZONE "{\"type\":\"ERROR\",\"object\":{\"code\":429}}\n",
+		FALSE_ZONE "{\"type\":\"ERROR\",\"object\":{\"code\":500}}\n",
+		FALSE_ZONE "{\"type\":\"ERROR\",\"object\":{}}\n",
+		FALSE_ZONE "<html>\n",
+		FALSE_ZONE "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"metadata\":"
+			   "{\"resourceVersion\":\"91\"}}}\n",
+		FALSE_ZONE OBJECT("ADDED", "another", "\"resourceVersion\":\"\""),
+		/* and bookmarks that do not close. */
+		FALSE_ZONE MARK("\"resourceVersion\":\"900\""),
+		FALSE_ZONE MARK("\"annotations\":{\"k8s.io/initial-events-end\":\"false\"},"
+				"\"resourceVersion\":\"900\""),
+		FALSE_ZONE MARK("\"annotations\":{\"k8s.io/initial-events-end\":true},"
+				"\"resourceVersion\":\"900\""),
+		FALSE_ZONE MARK("\"labels\":{\"k8s.io/initial-events-end\":\"true\"},"
+				"\"resourceVersion\":\"900\""),
+		FALSE_ZONE OBJECT("ADDED", "another", END ",\"resourceVersion\":\"91\""),
+		FALSE_ZONE MARK(END),
+		FALSE_ZONE MARK(END ",\"resourceVersion\":\"0\""),
+		/* A server that is behind: its list is complete, and too old. */
+		FALSE_ZONE MARK(END ",\"resourceVersion\":\"99\""),
+	};
+	struct world *world = *state;
+	char text[2048];
+
+	world_put_some(world, 3);
+	fake_api_conf(world->server)->has_stream = true;
+	world_open(world, NULL);
+	world_settle(world);
+	world_close(world);
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		size_t taken = fake_sink_counts(world->sink)->lists_taken;
+
+		snprintf(text, sizeof text, STREAM_HEAD "%s", answers[i]);
+		/* The position is known, but of no use. */
+		fake_api_script(world->server, "dnszones?watch=1&allow",
+				"HTTP/1.1 410 Gone\r\nConnection: close\r\n\r\n", 1);
+		fake_api_script(world->server, "dnszones?watch=1&send", text, 1);
+		world_open(world, NULL);
+		world->want = taken + 1;
+		assert_true(turn_until(world->loop, has_taken_lists, world, PATIENCE_MS));
+		assert_true(is_equal(world));
+		assert_int_equal(fake_sink_counts(world->sink)->lists_aborted, i + 1);
+		world_close(world);
+	}
+}
+
+/* What changes while the list is sent comes within it, like any other event. */
+static void a_streaming_list_may_hold_an_object_twice(void **state)
+{
+	static const char answer[] = STREAM_HEAD OBJECT("ADDED", "z", "\"resourceVersion\":\"90\"")
+		MARK("\"resourceVersion\":\"95\"")
+			OBJECT("MODIFIED", "z", "\"resourceVersion\":\"100\"")
+				OBJECT("ADDED", "y", "\"resourceVersion\":\"80\"")
+					MARK(END ",\"resourceVersion\":\"100\"");
+	struct world *world = *state;
+
+	fake_api_conf(world->server)->has_stream = true;
+	fake_api_script(world->server, "dnszones?watch=1&send", answer, 1);
+	world_open(world, NULL);
+	world->want = STREAMS;
+	assert_true(turn_until(world->loop, has_taken_lists, world, 0));
+	assert_int_equal(fake_sink_object_count(world->sink), 2);
+	/* And the watch goes on from the bookmark. */
+	fake_api_put(world->server, FAKE_ZONE, "default", "z", json_object());
+	fake_api_delete(world->server, FAKE_ZONE, "default", "z");
+	turn_settle(world->loop);
+	assert_int_equal(fake_sink_object_count(world->sink), 1);
+	assert_int_equal(fake_api_counts(world->server)->lists, 0);
+}
+
 static void a_silent_streaming_list_leads_to_pages(void **state)
 {
 	struct world *world = *state;
@@ -861,6 +968,9 @@ int main(int argc, char **argv)
 		TEST(refused_watches_are_tried_again),
 		TEST(error_events_end_the_watch_and_nothing_else),
 		TEST(a_streaming_list_that_fails_leads_to_pages),
+		TEST(a_streaming_list_cut_at_any_byte_does_not_count),
+		TEST(a_streaming_list_counts_from_its_own_bookmark_only),
+		TEST(a_streaming_list_may_hold_an_object_twice),
 		TEST(a_silent_streaming_list_leads_to_pages),
 		TEST(what_goes_during_a_streaming_list_is_not_listed),
 		TEST(a_rotated_token_is_read_again),
