@@ -11,6 +11,7 @@
 #include <curl/curl.h>
 
 #include "base/log.h"
+#include "source/no_proxy.h"
 
 #define USER_AGENT "rollcall-sync/" PACKAGE_VERSION
 #define BUFFER_BYTES (128L << 10)
@@ -210,8 +211,6 @@ static void collect(struct roll_http *http)
 			break;
 		case CURLE_WEIRD_SERVER_REPLY:
 		case CURLE_BAD_CONTENT_ENCODING:
-		case CURLE_HTTP2:
-		case CURLE_HTTP2_STREAM:
 			result.status = ROLL_EPROTO;
 			break;
 		default:
@@ -318,11 +317,14 @@ static void on_kick(evutil_socket_t fd, short what, void *ctx)
 
 /*
  * libcurl has no name for SNI and verification apart from the URL's host. So the URL gets the name,
- * the connection goes to where the URL pointed, and the Host header says what it said before.
+ * the connection goes to where the URL pointed, and the Host header says what it said before. Nor
+ * would it know that a proxy is not for that host.
  */
 static enum roll_status rename_server(struct roll_http_request *request, const char *url,
-				      const char *server_name)
+				      const struct roll_http_identity *identity)
 {
+	const char *server_name = identity->server_name;
+	const char *no_proxy = getenv("no_proxy") ? getenv("no_proxy") : getenv("NO_PROXY");
 	char *host = NULL, *port = NULL, *own_port = NULL, *renamed = NULL;
 	enum roll_status status = ROLL_ENOMEM;
 	struct curl_slist *headers;
@@ -350,6 +352,10 @@ static enum roll_status rename_server(struct roll_http_request *request, const c
 	request->headers = headers;
 	if (curl_easy_setopt(request->easy, CURLOPT_CONNECT_TO, request->connect_to) ||
 	    curl_easy_setopt(request->easy, CURLOPT_URL, renamed))
+		goto out;
+	if (!identity->proxy &&
+	    curl_easy_setopt(request->easy, CURLOPT_NOPROXY,
+			     roll_no_proxy_has(roll_str_c(no_proxy), roll_str_c(host)) ? "*" : ""))
 		goto out;
 	status = ROLL_OK;
 out:
@@ -438,7 +444,7 @@ static bool set_common(struct roll_http_request *request, const struct roll_http
 		{CURLOPT_TCP_KEEPALIVE, 1},
 		{CURLOPT_TCP_KEEPIDLE, 20},
 		{CURLOPT_TCP_KEEPINTVL, 5},
-		{CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS},
+		{CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1}, /* see http.h */
 		{CURLOPT_BUFFERSIZE, BUFFER_BYTES},
 		{CURLOPT_FOLLOWLOCATION, 0},
 		{CURLOPT_SUPPRESS_CONNECT_HEADERS, 1},
@@ -495,7 +501,6 @@ enum roll_status roll_http_new(struct roll_loop *loop, struct roll_http **out, s
 	code |= curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http);
 	code |= curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, on_curl_timer);
 	code |= curl_multi_setopt(http->multi, CURLMOPT_TIMERDATA, http);
-	code |= curl_multi_setopt(http->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
 	if (code)
 		goto out;
 	*out = http;
@@ -542,8 +547,7 @@ struct roll_http_request *roll_http_start(struct roll_http *http, const struct r
 	     set_method(request, spec->method, spec->body) && set_identity(request, spec->identity);
 	for (const char *const *line = spec->headers; ok && line && *line; line++)
 		ok = add_header(request, *line);
-	if (ok && spec->identity->server_name &&
-	    rename_server(request, spec->url, spec->identity->server_name))
+	if (ok && spec->identity->server_name && rename_server(request, spec->url, spec->identity))
 		ok = false;
 	if (!ok || curl_easy_setopt(request->easy, CURLOPT_HTTPHEADER, request->headers)) {
 		release(request);

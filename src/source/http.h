@@ -9,11 +9,13 @@
  * HTTP requests over libcurl on our event loop. This module knows bytes, deadlines and TLS, not
  * what the bytes mean.
  *
- * Each request uses a connection of its own while it lasts (no multiplexing: a slow list does not
- * stand in front of a watch); idle ones are used again. Names are resolved anew for each new
- * connection. Proxies come from the environment as with curl (HTTPS_PROXY, NO_PROXY) unless the
- * request names one. Redirects are not followed: an answer that comes from elsewhere is not the
- * server's.
+ * Each request uses a connection of its own while it lasts, so a slow list does not stand in front
+ * of a watch; idle ones are used again. Without multiplexing HTTP/2 has nothing to give: three
+ * watches are three connections either way. So it is not offered, and what is tested byte by byte
+ * against servers that misbehave is what runs against real ones. Names are resolved anew for each
+ * new connection. Proxies come from the environment as with curl (HTTPS_PROXY, NO_PROXY) unless the
+ * request names one; they see neither a path nor a token of what goes through them by TLS.
+ * Redirects are not followed: an answer that comes from elsewhere is not the server's.
  *
  * Callbacks run from the loop, never within roll_http_start or roll_http_cancel, and may start and
  * cancel requests, also their own.
@@ -48,6 +50,10 @@ struct roll_http_spec {
 	int64_t connect_ms;   /* name, TCP, proxy and TLS together */
 	int64_t total_ms;     /* until the end of the answer; 0: no limit */
 	int64_t silence_ms;   /* without a byte, in whole seconds; 0: no limit */
+	/*
+	 * The body comes unpacked, in pieces of some KiB whatever its size. Whether it was whole is
+	 * for the reader to know: libcurl does not tell when packed data ends early.
+	 */
 	bool accepts_gzip;
 	bool is_alone; /* a new connection that nobody uses afterwards */
 

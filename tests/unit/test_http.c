@@ -16,6 +16,8 @@
 #include "source/http.h"
 #include "source/secret.h"
 #include "tests/lib/fake_api.h"
+#include "tests/lib/fake_proxy.h"
+#include "tests/lib/gzip.h"
 #include "tests/lib/until.h"
 
 #define PATIENCE_MS 10000
@@ -35,6 +37,7 @@ struct fetch {
 	struct roll_buf body;
 	int head;
 	size_t pieces, settled, done;
+	size_t largest;		 /* piece */
 	enum roll_status answer; /* to on_body */
 	enum roll_status status;
 	int http_status;
@@ -60,6 +63,7 @@ static enum roll_status on_body(void *ctx, struct roll_str piece)
 
 	assert_true(fetch->head);
 	fetch->pieces++;
+	fetch->largest = piece.n > fetch->largest ? piece.n : fetch->largest;
 	roll_buf_add_str(&fetch->body, piece);
 	if (fetch->cancels) {
 		roll_http_cancel(fetch->cancels->request);
@@ -352,6 +356,68 @@ static void connections_are_used_again_unless_alone(void **state)
 	}
 }
 
+/* --- compression --- */
+
+static void fetch_packed(struct fetch *fetch, struct roll_str packed, bool accepts_gzip)
+{
+	struct roll_buf answer;
+
+	roll_buf_init(&answer, 1u << 20);
+	roll_buf_printf(&answer,
+			"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n",
+			packed.n);
+	roll_buf_add_str(&answer, packed);
+	fake_api_script_bytes(fetch->world->server, "/x", answer.p, answer.n, 1);
+	roll_buf_fini(&answer);
+	start(fetch, (struct roll_http_spec){.url = "/x", .accepts_gzip = accepts_gzip});
+	finish(fetch);
+	assert_int_equal(fetch->http_status, 200);
+}
+
+static void answers_are_unpacked_if_that_was_asked_for(void **state)
+{
+	struct fetch plain = {.world = *state}, asked = {.world = *state};
+	struct roll_buf packed;
+
+	roll_buf_init(&packed, 1u << 20);
+	gzip_run(&packed, roll_str_c("{"), ' ', 500000, roll_str_c("}"));
+	fetch_packed(&asked, roll_buf_str(&packed), true);
+	assert_int_equal(asked.status, ROLL_OK);
+	assert_int_equal(asked.body.n, 500002);
+	assert_int_equal(asked.body.p[500001], '}');
+	/* However well it was packed. */
+	assert_true(asked.largest <= 128u << 10);
+	fetch_packed(&plain, roll_buf_str(&packed), false);
+	assert_int_equal(plain.status, ROLL_OK);
+	assert_memory_equal(plain.body.p, packed.p, packed.n);
+	assert_null(strstr(fake_api_last_request(plain.world->server), "Accept-Encoding"));
+	drop(&asked);
+	drop(&plain);
+	roll_buf_fini(&packed);
+}
+
+static void what_cannot_be_unpacked_is_an_error(void **state)
+{
+	struct roll_buf packed;
+	size_t n;
+
+	roll_buf_init(&packed, 1u << 20);
+	gzip_run(&packed, roll_str_c("{"), ' ', 5000, roll_str_c("}"));
+	n = packed.n;
+	/* The magic number, the method, the checksum, the size. */
+	for (size_t i = 0; i < 4; i++) {
+		size_t at = (const size_t[]){0, 2, n - 8, n - 1}[i];
+		struct fetch fetch = {.world = *state};
+
+		packed.p[at] ^= 0x40;
+		fetch_packed(&fetch, roll_buf_str(&packed), true);
+		packed.p[at] ^= 0x40;
+		assert_int_equal(fetch.status, ROLL_EPROTO);
+		drop(&fetch);
+	}
+	roll_buf_fini(&packed);
+}
+
 /* --- TLS, against a server of the openssl program --- */
 
 struct tls {
@@ -397,7 +463,7 @@ static void read_pem(struct tls *tls, const char *name, struct roll_buf *out)
 	assert_int_equal(roll_secret_read(out, path, NULL), ROLL_OK);
 }
 
-/* False: there is no openssl program. */
+/* A server that would rather speak HTTP/2. False: there is no openssl program. */
 static bool start_tls(struct tls *tls, bool wants_client)
 {
 	char key[64], cert[64];
@@ -422,6 +488,7 @@ static bool start_tls(struct tls *tls, bool wants_client)
 			      NULL};
 	const char *serve[] = {"openssl", "s_server",
 			       "-accept", "127.0.0.1:0",
+			       "-alpn",	  "h2,http/1.1",
 			       "-www",	  "-key",
 			       key,	  "-cert",
 			       cert,	  "-CAfile",
@@ -533,6 +600,104 @@ static void the_client_shows_its_certificate(void **state)
 	stop_tls(&tls);
 }
 
+/* --- proxies --- */
+
+static void set_environment(const char *const *settings)
+{
+	static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+					    "ALL_PROXY",  "no_proxy",	 "NO_PROXY"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		unsetenv(names[i]);
+	for (; settings[0]; settings += 2)
+		setenv(settings[0], settings[1], 1);
+}
+
+static void a_proxy_of_the_environment_is_used(void **state)
+{
+#define DEAD "http://127.0.0.1:1"
+	struct world *world = *state;
+	struct fake_proxy *proxy = fake_proxy_new(roll_loop_base(world->loop));
+	const char *url = fake_proxy_url(proxy);
+	const struct {
+		const char *settings[5];
+		const char *server_name;
+		bool is_proxied;
+		bool has_own; /* the kubeconfig's */
+	} cases[] = {
+		{{"HTTPS_PROXY", url}, NULL, true, false},
+		{{"https_proxy", url}, NULL, true, false},
+		{{"ALL_PROXY", url}, NULL, true, false},
+		{{"HTTPS_PROXY", url, "NO_PROXY", "other.example"}, NULL, true, false},
+		{{"HTTPS_PROXY", url}, "api.example", true, false},
+		{{NULL}, NULL, false, false},
+		{{"http_proxy", DEAD}, NULL, false, false},
+		{{"HTTPS_PROXY", DEAD, "NO_PROXY", "a.example,127.0.0.1"}, NULL, false, false},
+		{{"HTTPS_PROXY", DEAD, "no_proxy", "127.0.0.1"}, NULL, false, false},
+		{{"HTTPS_PROXY", DEAD, "NO_PROXY", "*"}, NULL, false, false},
+		{{"HTTPS_PROXY", DEAD, "NO_PROXY", "127.0.0.0/8"}, NULL, false, false},
+		/* The name in the certificate is not the host's. */
+		{{"HTTPS_PROXY", DEAD, "NO_PROXY", "127.0.0.1"}, "api.example", false, false},
+		{{"HTTPS_PROXY", url, "NO_PROXY", "api.example"}, "api.example", true, false},
+		{{"HTTPS_PROXY", DEAD}, NULL, true, true},
+		{{"HTTPS_PROXY", DEAD, "NO_PROXY", "127.0.0.1"}, NULL, true, true},
+	};
+	struct tls tls;
+
+	if (!start_tls(&tls, false))
+		skip();
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		size_t count = fake_proxy_count(proxy);
+		struct fetch fetch = {.world = world};
+
+		set_environment(cases[i].settings);
+		fetch.identity.ca = roll_buf_str(&tls.ca);
+		fetch.identity.is_insecure = !cases[i].server_name;
+		fetch.identity.server_name = cases[i].server_name;
+		fetch.identity.proxy = cases[i].has_own ? url : NULL;
+		fetch.identity.token = roll_str_c("s3cret");
+		start(&fetch, (struct roll_http_spec){.url = tls.url, .is_alone = true});
+		finish(&fetch);
+		if (fetch.http_status != 200)
+			fail_msg("case %zu: %d %s", i, fetch.http_status, fetch.text);
+		assert_int_equal(fake_proxy_count(proxy) - count, cases[i].is_proxied);
+		if (cases[i].is_proxied) {
+			assert_non_null(strstr(fake_proxy_last(proxy), "CONNECT 127.0.0.1:"));
+			assert_null(strstr(fake_proxy_last(proxy), "s3cret"));
+		}
+		drop(&fetch);
+	}
+	stop_tls(&tls);
+	fake_proxy_free(proxy);
+}
+
+static void a_proxy_that_refuses_is_no_server_that_answers(void **state)
+{
+	static const char *const answers[] = {
+		"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno",
+		"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 410 Gone\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 200 Established\r\n\r\nbut not by TLS",
+		"",
+	};
+	struct world *world = *state;
+	struct fake_proxy *proxy = fake_proxy_new(roll_loop_base(world->loop));
+
+	set_environment((const char *const[]){"HTTPS_PROXY", fake_proxy_url(proxy), NULL});
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		struct fetch fetch = {.world = world};
+
+		fake_proxy_refuse(proxy, answers[i]);
+		start(&fetch, (struct roll_http_spec){.url = "https://127.0.0.1:1/"});
+		finish(&fetch);
+		assert_int_equal(fetch.status, ROLL_EIO);
+		assert_int_equal(fetch.http_status, 0);
+		assert_int_equal(fetch.retry_after_ms, -1);
+		drop(&fetch);
+	}
+	fake_proxy_free(proxy);
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -545,8 +710,12 @@ int main(int argc, char **argv)
 		TEST(callbacks_may_start_and_cancel),
 		TEST(it_can_be_freed_with_requests_running),
 		TEST(connections_are_used_again_unless_alone),
+		TEST(answers_are_unpacked_if_that_was_asked_for),
+		TEST(what_cannot_be_unpacked_is_an_error),
 		TEST(the_server_is_verified),
 		TEST(the_client_shows_its_certificate),
+		TEST(a_proxy_of_the_environment_is_used),
+		TEST(a_proxy_that_refuses_is_no_server_that_answers),
 	};
 
 	if (argc > 1)

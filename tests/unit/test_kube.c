@@ -245,6 +245,36 @@ static void lists_are_asked_for_compressed_and_watches_are_not(void **state)
 	assert_null(strstr(fake_api_last_request(world->server), gzip));
 }
 
+/* The answer is whole, but what it was packed from is not. */
+static void a_compressed_list_that_ends_early_does_not_count(void **state)
+{
+	struct world *world = *state;
+	struct roll_buf packed, answer;
+
+	world->conf.no_stream = true;
+	roll_buf_init(&packed, 4096);
+	gzip_stored(&packed, roll_str_c(LIST_START "\"items\":[]" LIST_END));
+	/* Its last eight bytes are a checksum and a length. */
+	for (size_t n = 0; n < packed.n - 8; n++) {
+		size_t aborted = fake_sink_counts(world->sink)->lists_aborted;
+
+		fake_sink_set_position(world->sink, "dnszoneclasses", "");
+		roll_buf_init(&answer, 4096);
+		roll_buf_printf(&answer,
+				"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+				"Content-Length: %zu\r\n\r\n",
+				n);
+		roll_buf_add(&answer, packed.p, n);
+		fake_api_script_bytes(world->server, "dnszoneclasses?limit", answer.p, answer.n, 1);
+		world_open(world, NULL);
+		turn_settle(world->loop);
+		assert_int_equal(fake_sink_counts(world->sink)->lists_aborted, aborted + 1);
+		world_close(world);
+		roll_buf_fini(&answer);
+	}
+	roll_buf_fini(&packed);
+}
+
 /* What is small on the wire may be of any size. It is looked at piece by piece. */
 static void a_compressed_list_is_bounded(void **state)
 {
@@ -1043,6 +1073,7 @@ int main(int argc, char **argv)
 		TEST(bookmarks_move_the_position),
 		TEST(a_list_cut_at_any_byte_does_not_count),
 		TEST(lists_are_asked_for_compressed_and_watches_are_not),
+		TEST(a_compressed_list_that_ends_early_does_not_count),
 		TEST(a_compressed_list_is_bounded),
 		TEST(a_list_must_be_whole_json),
 		TEST(a_list_of_something_else_does_not_count),
