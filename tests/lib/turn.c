@@ -20,7 +20,8 @@
 #define TIMERS_MAX 4096
 /*
  * The kernel may hand what was written to a socket of this machine to its reader a little later.
- * This many turns of the loop with nothing to do mean that all is quiet.
+ * This many turns of the loop with nothing to do mean that all is quiet, if in between it had the
+ * processor for itself. More often would be costly: on a busy machine it is away for long.
  */
 #define QUIET_TURNS 8
 #define MS_NS INT64_C(1000000)
@@ -258,8 +259,9 @@ bool turn_until(struct roll_loop *loop, bool (*holds)(void *ctx), void *ctx, int
 			quiet = 0;
 			continue;
 		}
-		sched_yield();
-		if (++quiet < QUIET_TURNS)
+		if (++quiet == QUIET_TURNS / 2)
+			sched_yield();
+		if (quiet < QUIET_TURNS)
 			continue;
 		if (!advance(roll_loop_base(loop), end_ns))
 			break;
