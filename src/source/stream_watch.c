@@ -159,14 +159,10 @@ static void on_watch_open(void *ctx)
 {
 	struct roll_stream *stream = ctx;
 
-	int64_t unproven_ms = roll_stream_now_ms(stream) - stream->proven_ms;
-
 	stream->is_open = true;
 	stream->opened_ms = roll_stream_now_ms(stream);
-	/* That a watch was begun again proves nothing; without proof so far, ask soon. */
-	roll_timer_set(stream->silence, stream->is_check_due || unproven_ms > ROLL_STREAM_SILENCE_MS
-						? 0
-						: ROLL_STREAM_SILENCE_MS - unproven_ms);
+	/* That a watch was begun again proves nothing: ask at once, not after a silence. */
+	roll_timer_set(stream->silence, stream->is_check_due ? 0 : ROLL_STREAM_SILENCE_MS);
 }
 
 static enum roll_status on_watch_body(void *ctx, struct roll_str piece)

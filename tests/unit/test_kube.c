@@ -219,6 +219,13 @@ static void a_list_cut_at_any_byte_does_not_count(void **state)
 	}
 }
 
+static bool is_watch_asked_for(void *ctx)
+{
+	struct world *world = ctx;
+
+	return strstr(fake_api_last_request(world->server), "watch=1") != NULL;
+}
+
 /* Large lists shrink to a tenth and less; a watch is to be read as it comes. */
 static void lists_are_asked_for_compressed_and_watches_are_not(void **state)
 {
@@ -240,8 +247,7 @@ static void lists_are_asked_for_compressed_and_watches_are_not(void **state)
 	world_settle(world);
 	turn_ms(world->loop, 10000);
 	fake_api_end_watches(world->server);
-	world_settle(world);
-	assert_non_null(strstr(fake_api_last_request(world->server), "watch=1"));
+	assert_true(turn_until(world->loop, is_watch_asked_for, world, PATIENCE_MS));
 	assert_null(strstr(fake_api_last_request(world->server), gzip));
 }
 
@@ -883,31 +889,31 @@ static void a_server_restored_from_a_backup_is_listed_when_it_has_caught_up(void
 	struct world *world = *state;
 	uint64_t backup, seen;
 
-	put_some(world, 5);
-	world->pace.silence_ms = 60000; /* so it is seen when a watch is opened */
-	open_kube(world, NULL);
-	settle(world);
+	world_put_some(world, 5);
+	world_open(world, NULL);
+	world_settle(world);
 	backup = fake_api_revision(world->server);
 	/* Of zones nothing newer is known than what the server has after two changes. */
-	put(world, FAKE_ZONE, "late", 1);
-	put(world, FAKE_RECORDSET, "rs-late", 1);
+	world_put(world, FAKE_ZONE, "late", 1);
+	world_put(world, FAKE_RECORDSET, "rs-late", 1);
 	fake_api_delete(world->server, FAKE_RECORDSET, "default", "rs-001");
 	fake_api_delete(world->server, FAKE_RECORDSET, "default", "rs-002");
-	settle(world);
+	world_settle(world);
 	seen = fake_api_revision(world->server);
 	fake_api_restore(world->server, backup);
-	assert_true(until(world->loop, is_in_trouble, world, PATIENCE_MS));
+	/* When a watch is opened, that is: not only after a silence. */
+	assert_true(turn_until(world->loop, is_in_trouble, world, 20000));
 	/* By its revision this is no news. */
-	put(world, FAKE_RECORDSET, "rs-000", 7);
+	world_put(world, FAKE_RECORDSET, "rs-000", 7);
 	fake_api_bump(world->server);
-	for_ms(world->loop, 200);
+	turn_ms(world->loop, 600000);
 	assert_int_equal(fake_sink_object_count(world->sink), 8);
 	assert_false(fake_sink_equals(world->sink, world->server));
 	while (fake_api_revision(world->server) <= seen)
 		fake_api_bump(world->server);
-	settle(world);
-	put(world, FAKE_RECORDSET, "rs-000", 8);
-	settle(world);
+	world_settle(world);
+	world_put(world, FAKE_RECORDSET, "rs-000", 8);
+	world_settle(world);
 	assert_true(roll_kube_is_live(world->kube));
 }
 
