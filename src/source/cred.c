@@ -67,6 +67,7 @@ void roll_cred_spec_fini(struct roll_cred_spec *spec)
 	free(spec->plugin.api_version);
 	free(spec->plugin.hint);
 	json_decref(spec->plugin.config);
+	free(spec->ns);
 	memset(spec, 0, sizeof *spec);
 }
 
@@ -138,6 +139,22 @@ static char *join(const char *a, const char *b)
 	return buf.p; /* the caller frees it */
 }
 
+/* The pod's namespace; NULL if it cannot be had, which is no error here. */
+static char *read_namespace(const char *folder)
+{
+	char *path = join(folder, "/namespace"), text[64], *out = NULL;
+	struct roll_str ns;
+	FILE *file = path ? fopen(path, "re") : NULL;
+
+	if (file) {
+		ns = roll_str_trim(roll_str_n(text, fread(text, 1, sizeof text, file)));
+		fclose(file);
+		out = ns.n ? strndup(ns.p, ns.n) : NULL;
+	}
+	free(path);
+	return out;
+}
+
 enum roll_status roll_cred_in_cluster(struct roll_cred_spec *out, const char *folder,
 				      const char *host, const char *port, struct roll_err *err)
 {
@@ -164,6 +181,7 @@ enum roll_status roll_cred_in_cluster(struct roll_cred_spec *out, const char *fo
 		roll_cred_spec_fini(out);
 		return roll_err_set(err, ROLL_ENOMEM, NULL, "no memory for credentials");
 	}
+	out->ns = read_namespace(folder);
 	status = roll_cred_spec_check(out, err);
 	if (!status && access(out->token_file, R_OK))
 		status = roll_err_set(err, ROLL_EDENIED, out->token_file,

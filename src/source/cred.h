@@ -41,6 +41,7 @@ struct roll_cred_spec {
 	struct roll_buf token;
 	char *token_file; /* wins over token */
 	struct roll_cred_plugin plugin;
+	char *ns; /* where the pod runs, or the context's; may be NULL */
 };
 
 /* A zeroed spec is empty. */

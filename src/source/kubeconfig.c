@@ -402,6 +402,8 @@ static enum roll_status resolve(const struct files *files, const char *context,
 			      &cluster, err);
 	if (!status)
 		status = take_cluster(&cluster, out, err);
+	if (!status && roll_json_str(chosen.body, "namespace").n)
+		status = take_string(chosen.body, "namespace", &out->ns, err);
 	/* A context without a user is anonymous. */
 	if (!status && roll_json_str(chosen.body, "user").n) {
 		status = find(files, "users", "user", roll_json_str(chosen.body, "user"), &user,

@@ -33,6 +33,8 @@ static const char *wrong(const struct roll_sync_options *o, int rest)
 		return "--context belongs to a kubeconfig";
 	if (o->namespaces.count && o->manifests)
 		return "--namespace belongs to a cluster";
+	if (o->lease_namespace && o->manifests)
+		return "--lease-namespace belongs to a cluster";
 	return NULL;
 }
 
@@ -59,8 +61,10 @@ enum roll_status roll_sync_options_parse(int argc, char **argv, struct roll_sync
 		 "serve zones whose class names this controller"},
 		{"pdns-control", ROLL_OPT_STRING, &o->pdns_control, "SOCKET", NULL, 0, 0, NULL,
 		 "control socket of pdns_server, told of changes"},
-		{"status", ROLL_OPT_WORD, &o->status, "WHO", "never", 0, 0, "never",
-		 "who writes status back to a cluster's objects: this version nobody"},
+		{"status", ROLL_OPT_WORD, &o->status, "WHO", "leader", 0, 0, "leader|always|never",
+		 "who writes status back to a cluster's objects"},
+		{"lease-namespace", ROLL_OPT_STRING, &o->lease_namespace, "NS", NULL, 0, 0, NULL,
+		 "where replicas agree on the leader; default: the pod's"},
 		{"brake", ROLL_OPT_NUMBER, &o->brake_percent, "PERCENT", "0", 0, 100, NULL,
 		 "hold lists that remove more than this share; 0 is off"},
 		{"http", ROLL_OPT_ENDPOINT, &o->http, "ADDR:PORT", NULL, 0, 0, NULL,

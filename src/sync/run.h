@@ -28,6 +28,7 @@ struct roll_sync_options {
 	const char *controller;
 	const char *pdns_control;
 	const char *status;
+	const char *lease_namespace; /* NULL: our own */
 	const char *http;
 	int64_t brake_percent;
 	const char *log_level;

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "source/kube.h"
 #include "source/kubeconfig.h"
+#include "source/lease.h"
+#include "sync/events.h"
+#include "sync/publish.h"
 #include "sync/run.h"
 
 /* rollcall-sync --kubeconfig and --in-cluster. */
@@ -12,6 +18,11 @@ struct cluster {
 	struct roll_run *run;
 	struct roll_api *api;
 	struct roll_kube *kube;
+	char *ns; /* of the pod or the context; may be NULL */
+	/* --status: all NULL if never. */
+	struct roll_publish *publish;
+	struct roll_events *events;
+	struct roll_lease *lease; /* NULL as well if always */
 	/* --once: how it ended. */
 	enum roll_status status;
 	char text[320];
@@ -41,6 +52,8 @@ static enum roll_status open_cluster(struct roll_run *run, void **state, struct 
 		status = roll_kubeconfig_read(&place, o->context, &spec, err);
 	if (status)
 		return status;
+	cluster->ns = spec.ns;
+	spec.ns = NULL;
 	status = roll_cred_new(run->loop, &roll_clock_system, &spec, &cred, err);
 	return status ? status : roll_api_new(run->loop, cred, &cluster->api, err);
 }
@@ -74,6 +87,105 @@ static void on_end(void *ctx, enum roll_status status, const char *text)
 	roll_loop_stop(cluster->run->loop);
 }
 
+/* --- status --- */
+
+static void on_lease(void *ctx, bool is_holder)
+{
+	struct cluster *cluster = ctx;
+
+	roll_publish_lead(cluster->publish, is_holder);
+}
+
+static int64_t left_ms(void *ctx)
+{
+	const struct cluster *cluster = ctx;
+
+	return cluster->lease ? roll_lease_left_ms(cluster->lease) : INT64_MAX;
+}
+
+/*
+ * Replicas that serve the same classes agree on who writes. The name of a controller may be any
+ * text; that of a Lease is lower-case letters, digits, '-' and '.' (RFC 1123).
+ */
+static void lease_name(const char *controller, char *out, size_t size)
+{
+	size_t i;
+
+	snprintf(out, size, "rollcall-%s", controller);
+	for (i = 0; out[i]; i++) {
+		unsigned char c = roll_lower((unsigned char)out[i]);
+
+		out[i] = (char)(roll_is_alpha(c) || roll_is_digit(c) ? c : '-');
+	}
+	while (i && out[i - 1] == '-')
+		out[--i] = '\0';
+}
+
+static enum roll_status start_lease(struct cluster *cluster, const char *host, struct roll_err *err)
+{
+	const struct roll_sync_options *o = &cluster->run->options;
+	const char *ns = o->lease_namespace ? o->lease_namespace : cluster->ns;
+	char name[64];
+	struct roll_lease_conf conf = {
+		.loop = cluster->run->loop,
+		.api = cluster->api,
+		.ns = ns ? ns : "default",
+		.name = name,
+		.identity = host,
+		.clock = &roll_clock_system,
+		.on_change = on_lease,
+		.ctx = cluster,
+		.metrics = cluster->run->metrics,
+	};
+
+	lease_name(o->controller, name, sizeof name);
+	return roll_lease_new(&conf, &cluster->lease, err);
+}
+
+static enum roll_status start_status(struct cluster *cluster, struct roll_err *err)
+{
+	struct roll_run *run = cluster->run;
+	const struct roll_sync_options *o = &run->options;
+	char host[65] = "";
+	struct roll_events_conf events = {
+		.loop = run->loop,
+		.api = cluster->api,
+		.instance = host,
+		.clock = &roll_clock_system,
+		.metrics = run->metrics,
+	};
+	struct roll_publish_conf publish = {
+		.loop = run->loop,
+		.writer = run->writer,
+		.api = cluster->api,
+		.sink = roll_engine_sink(run->engine),
+		.clock = &roll_clock_system,
+		.metrics = run->metrics,
+		.namespaces = o->namespaces.items,
+		.namespace_count = o->namespaces.count,
+		.left_ms = left_ms,
+		.ctx = cluster,
+	};
+	enum roll_status status;
+
+	if (o->is_once || strcmp(o->status, "never") == 0)
+		return ROLL_OK;
+	if (gethostname(host, sizeof host - 1) || !host[0])
+		snprintf(host, sizeof host, "rollcall-sync");
+	status = roll_events_new(&events, &cluster->events, err);
+	publish.events = cluster->events;
+	if (!status)
+		status = roll_publish_new(&publish, &cluster->publish, err);
+	if (status)
+		return status;
+	if (strcmp(o->status, "leader") == 0)
+		return start_lease(cluster, host, err);
+	roll_publish_lead(cluster->publish, true);
+	return ROLL_OK;
+}
+
+/* --- life --- */
+
 static enum roll_status start_cluster(struct roll_run *run, void *state, struct roll_err *err)
 {
 	struct cluster *cluster = state;
@@ -92,8 +204,13 @@ static enum roll_status start_cluster(struct roll_run *run, void *state, struct 
 		.relist_ms = run->options.relist_ms,
 		.metrics = run->metrics,
 	};
-	enum roll_status status = roll_kube_new(&conf, &cluster->kube, err);
+	enum roll_status status = start_status(cluster, err);
 
+	if (status)
+		return status;
+	if (cluster->publish)
+		conf.sink = roll_publish_sink(cluster->publish);
+	status = roll_kube_new(&conf, &cluster->kube, err);
 	if (!status)
 		roll_kube_start(cluster->kube);
 	return status;
@@ -153,7 +270,13 @@ static void close_cluster(void *state)
 	if (!cluster)
 		return;
 	roll_kube_free(cluster->kube);
+	/* Nothing is written any more when the lease is given back. */
+	roll_publish_free(cluster->publish);
+	cluster->publish = NULL;
+	roll_lease_free(cluster->lease);
+	roll_events_free(cluster->events);
 	roll_api_free(cluster->api);
+	free(cluster->ns);
 	free(cluster);
 }
 

@@ -161,6 +161,10 @@ enum roll_status roll_snap_objects(struct roll_snap *snap, enum roll_row_kind ki
 /* Record sets that refer to a DNSZone ("ns/name"), present or not. */
 enum roll_status roll_snap_recordsets_of(struct roll_snap *snap, struct roll_str zone_key,
 					 roll_on_object on_object, void *ctx) ROLL_MUST_CHECK;
+/* Those behind `after` (the key of a record set; empty: all), for walks in slices. */
+enum roll_status roll_snap_recordsets_after(struct roll_snap *snap, struct roll_str zone_key,
+					    struct roll_str after, roll_on_object on_object,
+					    void *ctx) ROLL_MUST_CHECK;
 enum roll_status roll_snap_class(struct roll_snap *snap, struct roll_str name,
 				 struct roll_class_row *out) ROLL_MUST_CHECK;
 /* DNSZone by object key. */

@@ -255,17 +255,20 @@ enum roll_status roll_snap_objects(struct roll_snap *snap, enum roll_row_kind ki
 }
 
 static enum roll_status show_recordsets(struct roll_snap *snap, struct roll_walk *walk,
-					struct roll_str zone_key, roll_on_object on_object,
-					void *ctx)
+					struct roll_str zone_key, struct roll_str after,
+					roll_on_object on_object, void *ctx)
 {
 	struct roll_key start = roll_key_byzone(zone_key, roll_str_n(NULL, 0));
+	struct roll_key first = roll_key_byzone(zone_key, after);
 	enum roll_status status;
 
-	for (status = roll_walk_seek(walk, &start); !status; status = roll_walk_next(walk)) {
+	for (status = roll_walk_seek(walk, &first); !status; status = roll_walk_next(walk)) {
 		struct roll_object_row row;
 
 		if (!roll_str_has_prefix(walk->key, start.p, start.n))
 			return ROLL_OK;
+		if (after.n && roll_str_eq(walk->key, roll_str_n((const char *)first.p, first.n)))
+			continue;
 		status = roll_snap_object(snap, ROLL_ROW_RECORDSET,
 					  roll_str_n(walk->key.p + 8, walk->key.n - 8), &row);
 		/* The index has a row only where there is an object. */
@@ -284,12 +287,19 @@ static enum roll_status show_recordsets(struct roll_snap *snap, struct roll_walk
 enum roll_status roll_snap_recordsets_of(struct roll_snap *snap, struct roll_str zone_key,
 					 roll_on_object on_object, void *ctx)
 {
+	return roll_snap_recordsets_after(snap, zone_key, roll_str_n(NULL, 0), on_object, ctx);
+}
+
+enum roll_status roll_snap_recordsets_after(struct roll_snap *snap, struct roll_str zone_key,
+					    struct roll_str after, roll_on_object on_object,
+					    void *ctx)
+{
 	struct roll_walk walk;
 	enum roll_status status = roll_walk_begin(&walk, &snap->at, ROLL_TABLE_BYZONE);
 
 	if (status)
 		return status;
-	status = show_recordsets(snap, &walk, zone_key, on_object, ctx);
+	status = show_recordsets(snap, &walk, zone_key, after, on_object, ctx);
 	roll_walk_end(&walk);
 	return status;
 }

@@ -233,12 +233,14 @@ class Cluster:
         with open(os.path.join(rt.SRCDIR, "pdns-conf/kubernetes/rbac.yaml")) as f:
             for doc in yaml.safe_load_all(f):
                 base = "/apis/rbac.authorization.k8s.io/v1/"
-                if doc["kind"] == "ClusterRole":
-                    self.must("POST", base + "clusterroles", doc)
-                elif doc["kind"] == "ClusterRoleBinding":
+                where = {"ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
+                         "Role": "namespaces/default/roles",
+                         "RoleBinding": "namespaces/default/rolebindings"}.get(doc["kind"])
+                if "subjects" in doc:
                     doc["subjects"] = [{"kind": "User", "name": "agent",
                                         "apiGroup": "rbac.authorization.k8s.io"}]
-                    self.must("POST", base + "clusterrolebindings", doc)
+                if where:
+                    self.must("POST", base + where, doc)
 
 
 class Site:
