@@ -321,6 +321,31 @@ static void complain(struct item *item, const char *what, const struct roll_api_
 		 item->key, roll_str_show(roll_str_c(result->text), shown, sizeof shown));
 }
 
+/* What an event told while the request was on its way. False: nothing. */
+static bool take_later(struct item *item)
+{
+	json_t *later = item->later;
+
+	if (!later)
+		return false;
+	item->later = NULL;
+	learn(item, later, item->later_has_spec);
+	json_decref(later);
+	return true;
+}
+
+/* Done with, unless it was asked for again meanwhile: a name may have come back. */
+static void end(struct item *item)
+{
+	bool is_wanted = take_later(item) || item->is_wanted_again;
+
+	item->is_wanted_again = false;
+	if (is_wanted)
+		wait_for(item, 0);
+	else
+		free_item(item);
+}
+
 /*
  * What becomes of an item whose request failed. A conflict is nobody's fault: it is read again at
  * once, a few times. What the server finds wrong with the patch will be wrong the next time too.
@@ -332,16 +357,18 @@ static void on_failure(struct item *item, const char *what, const struct roll_ap
 	bool is_ours;
 
 	forget(item);
+	item->attempts++;
 	switch (result->http_status) {
 	case 404:
 		count(patch, metric, "gone");
 		patch->failures = 0;
-		free_item(item);
+		end(item);
 		return;
 	case 409:
 		count(patch, metric, "conflict");
 		patch->failures = 0;
-		wait_for(item, item->attempts++ < 3 ? 0 : patch->pace.again_ms);
+		take_later(item);
+		wait_for(item, item->attempts <= 3 ? 0 : patch->pace.again_ms);
 		return;
 	case 400:
 	case 413:
@@ -349,7 +376,7 @@ static void on_failure(struct item *item, const char *what, const struct roll_ap
 		count(patch, metric, "refused");
 		patch->failures = 0;
 		complain(item, what, result);
-		free_item(item);
+		end(item);
 		return;
 	default:
 		break;
@@ -358,6 +385,7 @@ static void on_failure(struct item *item, const char *what, const struct roll_ap
 	count(patch, metric, is_ours ? "denied" : "failed");
 	complain(item, what, result);
 	pause_all(patch, result->retry_after_ms);
+	take_later(item);
 	wait_for(item, 0);
 }
 
@@ -386,7 +414,9 @@ static void on_read(void *ctx, const struct roll_api_result *result)
 	} else {
 		count(patch, patch->m_reads, "ok");
 		patch->failures = 0;
-		learn(item, object, true);
+		/* What an event told is in the view already; what was read need not be. */
+		if (!take_later(item))
+			learn(item, object, true);
 		if (item->version[0])
 			move(item, READY);
 		else
@@ -429,8 +459,7 @@ static void on_written(void *ctx, const struct roll_api_result *result)
 	arrive(item);
 	if (result->status) {
 		json_decref(item->sent);
-		json_decref(item->later);
-		item->sent = item->later = NULL;
+		item->sent = NULL;
 		on_failure(item, "write", result, patch->m_writes);
 	} else {
 		patch->failures = 0;
@@ -442,11 +471,9 @@ static void on_written(void *ctx, const struct roll_api_result *result)
 			patch->conf.on_written(patch->conf.ctx, &object, item->sent);
 		forget(item);
 		/* As a rule this is our own write, come back as an event. */
-		if (item->later)
-			learn(item, item->later, item->later_has_spec);
+		take_later(item);
 		json_decref(item->sent);
-		json_decref(item->later);
-		item->sent = item->later = NULL;
+		item->sent = NULL;
 	}
 	wake(patch);
 }
@@ -475,6 +502,7 @@ static bool start_read(struct item *item)
 		.ctx = item,
 	};
 
+	item->is_wanted_again = false;
 	path_of(item, "");
 	spec.path = item->patch->text.p;
 	roll_buf_reset(&item->answer);
@@ -666,7 +694,7 @@ void roll_patch_want(struct roll_patch *patch, const char *resource, struct roll
 	/* What a write was decided from stays: it is told with the answer. */
 	if (item->state == READING || item->state == WRITING) {
 		json_decref(item->later);
-		item->later = item->state == WRITING ? json_incref((json_t *)(uintptr_t)known) : NULL;
+		item->later = json_incref((json_t *)(uintptr_t)known);
 		item->later_has_spec = has_spec;
 	} else if (known && (patch->known < KNOWN_MAX || item->version[0])) {
 		learn(item, known, has_spec);

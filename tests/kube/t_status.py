@@ -32,7 +32,7 @@ class Replica:
             raise AssertionError("rollcall-sync ended:\n" + self.sync.log()[-3000:])
         # With findings among the objects it exits with 1.
         done = self.view.rollcall("status", "--json")
-        return done.returncode in (0, 1) and bool(rt.json.loads(done.out).get("completeSince"))
+        return done.returncode in (0, 1) and rt.json.loads(done.out)["complete"]
 
     def dump(self):
         return self.view.rollcall("dump").out
@@ -219,7 +219,7 @@ def told_events(cluster):
                  ("www-2", "Conflict"), ("half", "RecordSetProgrammingFailed"),
                  ("rival", "DNSZoneInUse")):
         try:
-            rt.wait_for("event", lambda w=want: w in events(cluster), 60)
+            rt.wait_for("event", lambda w=want: w in events(cluster), 20)
             tap.ok(True, "event %s %s" % want)
         except AssertionError:
             tap.ok(False, "event %s %s" % want, sorted(events(cluster)))

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "apply/apply.h"
+#include "base/json.h"
+#include "sync/report.h"
+#include "tests/lib/tempview.h"
+
+#define API "\"apiVersion\":\"dns.networking.miloapis.com/v1alpha1\""
+
+struct world {
+	struct tempview tv;
+	struct roll_apply *apply;
+	unsigned age; /* of the next object, in seconds */
+};
+
+static int setup(void **state)
+{
+	struct world *world = calloc(1, sizeof *world);
+
+	assert_non_null(world);
+	tempview_init(&world->tv);
+	tempview_make(&world->tv);
+	world->apply = roll_apply_new();
+	assert_non_null(world->apply);
+	*state = world;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *world = *state;
+
+	roll_apply_free(world->apply);
+	tempview_fini(&world->tv);
+	free(world);
+	return 0;
+}
+
+/* Each object is a second younger than the one before. */
+static void put(struct world *world, const char *kind, const char *name, const char *spec)
+{
+	struct roll_object object;
+	enum roll_apply_result result;
+	struct roll_txn *txn;
+	json_t *json = NULL;
+	char text[4096];
+
+	snprintf(text, sizeof text,
+		 "{" API ",\"kind\":\"%s\",\"metadata\":{%s\"name\":\"%s\",\"uid\":\"u-%s\","
+		 "\"generation\":3,\"creationTimestamp\":\"2026-01-01T00:%02u:%02uZ\"},\"spec\":%s}",
+		 kind, strcmp(kind, "DNSZoneClass") == 0 ? "" : "\"namespace\":\"ns\",", name, name,
+		 world->age / 60, world->age % 60, spec);
+	world->age++;
+	assert_int_equal(roll_json_parse(roll_str_c(text), &json, NULL), ROLL_OK);
+	assert_int_equal(roll_object_decode(json, &object, NULL), ROLL_OK);
+	txn = tempview_begin(&world->tv);
+	assert_int_equal(roll_apply_put(world->apply, txn, &object, roll_str_n("", 0), NULL, 0,
+					&result),
+			 ROLL_OK);
+	tempview_commit(txn);
+	json_decref(json);
+}
+
+static json_t *report(struct world *world, enum roll_row_kind kind, const char *name)
+{
+	struct roll_object_row row;
+	struct roll_snap *snap;
+	json_t *out = NULL;
+	char key[300];
+
+	snprintf(key, sizeof key, "ns/%s", name);
+	assert_int_equal(roll_snap_begin(roll_writer_view(world->tv.writer), true, &snap, NULL),
+			 ROLL_OK);
+	assert_int_equal(roll_snap_object(snap, kind, roll_str_c(key), &row), ROLL_OK);
+	assert_int_equal(kind == ROLL_ROW_ZONE ? roll_report_zone(snap, &row, 7, &out)
+					       : roll_report_recordset(snap, &row, &out),
+			 ROLL_OK);
+	roll_snap_end(snap);
+	assert_non_null(out);
+	return out;
+}
+
+static const char *member(const json_t *status, const char *type, const char *name)
+{
+	struct roll_str text = roll_report_condition(status, type, name);
+
+	return text.p ? text.p : "";
+}
+
+static void class_and_zone(struct world *world)
+{
+	put(world, "DNSZoneClass", "public",
+	    "{\"controllerName\":\"ours\",\"nameServerPolicy\":{\"mode\":\"Static\",\"static\":"
+	    "{\"servers\":[\"ns2.example.net\",\"NS1.example.net.\",\"ns2.example.net\"]}}}");
+	put(world, "DNSZone", "z",
+	    "{\"domainName\":\"example.com\",\"dnsZoneClassName\":\"public\"}");
+}
+
+#define SET(type, records)                                                                         \
+	"{\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"" type "\",\"records\":[" records "]}"
+#define A(name, content) "{\"name\":\"" name "\",\"a\":{\"content\":\"" content "\"}}"
+#define CNAME(name) "{\"name\":\"" name "\",\"cname\":{\"content\":\"x.example.net\"}}"
+
+/* The third object "r" after those named in before; what its status says. */
+static void every_reason_has_its_message(void **state)
+{
+	static const struct {
+		const char *other; /* spec of an older record set; NULL: none */
+		const char *spec;
+		const char *status, *reason, *message; /* of Programmed */
+		const char *name_reason, *name_message; /* of the first name; NULL: not looked at */
+	} cases[] = {
+		{NULL, SET("A", A("www", "192.0.2.1")), "True", "Programmed",
+		 "All records programmed", "Programmed", "Record successfully applied to PDNS"},
+		{SET("A", A("www", "192.0.2.1")), SET("A", A("WWW", "192.0.2.1")), "False",
+		 "NotOwner",
+		 "One or more records not yet programmed: WWW: Another DNSRecordSet owns this "
+		 "record: DNSRecordSet ns/other, since 2026-01-01T00:00:02Z",
+		 "NotOwner",
+		 "Another DNSRecordSet owns this record: DNSRecordSet ns/other, since "
+		 "2026-01-01T00:00:02Z"},
+		{SET("A", A("www", "192.0.2.1")), SET("CNAME", CNAME("www")), "False", "Conflict",
+		 NULL, "Conflict",
+		 "A conflicting record already exists for this name. Remove the existing record and "
+		 "try again. In the way: A of DNSRecordSet ns/other, since 2026-01-01T00:00:02Z"},
+		{SET("CNAME", CNAME("www")), SET("A", A("www", "192.0.2.1")), "False", "Conflict",
+		 NULL, "Conflict",
+		 "A conflicting record already exists for this name. Remove the existing record and "
+		 "try again. In the way: CNAME of DNSRecordSet ns/other, since "
+		 "2026-01-01T00:00:02Z"},
+		{NULL, SET("CNAME", CNAME("@")), "False", "Conflict", NULL, "Conflict",
+		 "A conflicting record already exists for this name. Remove the existing record and "
+		 "try again. In the way: SOA and NS of the zone itself"},
+		{NULL, SET("A", A("www.example.org.", "192.0.2.1")), "False", "OutOfZone", NULL,
+		 "OutOfZone", NULL},
+		{NULL, SET("A", A("www", "192.0.2.256")), "False", "InvalidDNSRecordSet", NULL,
+		 "InvalidDNSRecordSet", NULL},
+		{NULL, SET("A", A("a", "192.0.2.1") "," A("a", "x")), "False",
+		 "InvalidDNSRecordSet", NULL, "Programmed", NULL},
+		{NULL, SET("A", ""), "False", "InvalidDNSRecordSet",
+		 "One or more records not yet programmed: the object has no records", NULL, NULL},
+		{NULL, "{\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"WKS\",\"records\":[]}",
+		 "False", "InvalidDNSRecordSet", NULL, NULL, NULL},
+		{NULL,
+		 "{\"dnsZoneRef\":{\"name\":\"away\"},\"recordType\":\"A\",\"records\":["
+		 A("a", "192.0.2.1") "]}",
+		 "False", "Pending", "waiting for DNSZone \"away\"", "Pending",
+		 "waiting for DNSZone \"away\""},
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct world *world;
+		const json_t *first;
+		json_t *status;
+
+		if (i) {
+			teardown(state);
+			setup(state);
+		}
+		world = *state;
+		class_and_zone(world);
+		if (cases[i].other)
+			put(world, "DNSRecordSet", "other", cases[i].other);
+		put(world, "DNSRecordSet", "r", cases[i].spec);
+		status = report(world, ROLL_ROW_RECORDSET, "r");
+		assert_string_equal(member(status, "Programmed", "status"), cases[i].status);
+		assert_string_equal(member(status, "Programmed", "reason"), cases[i].reason);
+		if (cases[i].message)
+			assert_string_equal(member(status, "Programmed", "message"),
+					    cases[i].message);
+		first = json_array_get(roll_json_array(status, "recordSets"), 0);
+		if (cases[i].name_reason)
+			assert_string_equal(member(first, "Programmed", "reason"),
+					    cases[i].name_reason);
+		if (cases[i].name_message)
+			assert_string_equal(member(first, "Programmed", "message"),
+					    cases[i].name_message);
+		json_decref(status);
+	}
+}
+
+static void a_bad_entry_is_named_by_its_index(void **state)
+{
+	struct world *world = *state;
+	json_t *status;
+
+	class_and_zone(world);
+	put(world, "DNSRecordSet", "r",
+	    SET("A", A("b", "192.0.2.1") "," A("c", "bad") "," A("a", "192.0.2.1")));
+	status = report(world, ROLL_ROW_RECORDSET, "r");
+	assert_string_equal(member(status, "Accepted", "status"), "True");
+	assert_string_equal(member(status, "Accepted", "message"),
+			    "DNSRecordSet accepted for PowerDNS zone");
+	assert_non_null(strstr(member(status, "Programmed", "message"),
+			       "c: The DNS record was rejected as invalid. Check the record type "
+			       "and value. spec.records[1].a.content: "));
+	json_decref(status);
+}
+
+static void names_are_sorted_and_distinct(void **state)
+{
+	struct world *world = *state;
+	json_t *status, *names;
+	char got[64] = "";
+
+	class_and_zone(world);
+	put(world, "DNSRecordSet", "r",
+	    SET("A", A("b", "192.0.2.1") "," A("a", "192.0.2.1") "," A("b", "192.0.2.2") ","
+		 A("@", "192.0.2.3")));
+	status = report(world, ROLL_ROW_RECORDSET, "r");
+	names = roll_json_array(status, "recordSets");
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		size_t n = strlen(got);
+
+		snprintf(got + n, sizeof got - n, " %s",
+			 roll_json_str(json_array_get(names, i), "name").p);
+	}
+	assert_string_equal(got, " @ a b");
+	json_decref(status);
+}
+
+static void a_zone_says_where_it_stands(void **state)
+{
+	static const struct {
+		const char *spec;
+		const char *accepted, *programmed, *reason, *message; /* of Accepted */
+	} cases[] = {
+		{"{\"domainName\":\"a.test\",\"dnsZoneClassName\":\"public\"}", "True", "True",
+		 "Accepted", "Nameservers retrieved from downstream"},
+		{"{\"domainName\":\"example.com\",\"dnsZoneClassName\":\"public\"}", "False",
+		 "False", "DNSZoneInUse",
+		 "DNSZone claimed by another resource: DNSZone ns/z, since 2026-01-01T00:00:01Z"},
+		{"{\"domainName\":\"b.test\"}", "False", "False", "Pending",
+		 "DNSZoneClassName not set"},
+		{"{\"domainName\":\"c.test\",\"dnsZoneClassName\":\"away\"}", "False", "False",
+		 "Pending", "DNSZoneClass \"away\" not found"},
+		{"{\"domainName\":\"d.test\",\"dnsZoneClassName\":\"theirs\"}", "False", "False",
+		 "Pending", "DNSZoneClass controller \"other\" is not \"ours\""},
+		{"{\"domainName\":\"e.test\",\"dnsZoneClassName\":\"bare\"}", "False", "False",
+		 "Pending", "Waiting for downstream nameservers"},
+		{"{\"domainName\":\"..\",\"dnsZoneClassName\":\"public\"}", "False", "False",
+		 "InvalidDNSZone", NULL},
+	};
+	struct world *world = *state;
+
+	class_and_zone(world);
+	put(world, "DNSZoneClass", "theirs", "{\"controllerName\":\"other\"}");
+	put(world, "DNSZoneClass", "bare", "{\"controllerName\":\"ours\"}");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		json_t *status;
+
+		put(world, "DNSZone", "other", cases[i].spec);
+		status = report(world, ROLL_ROW_ZONE, "other");
+		assert_string_equal(member(status, "Accepted", "status"), cases[i].accepted);
+		assert_string_equal(member(status, "Programmed", "status"), cases[i].programmed);
+		assert_string_equal(member(status, "Accepted", "reason"), cases[i].reason);
+		if (cases[i].message)
+			assert_string_equal(member(status, "Accepted", "message"),
+					    cases[i].message);
+		assert_int_equal(json_integer_value(json_object_get(status, "recordCount")), 7);
+		json_decref(status);
+	}
+}
+
+static void nameservers_are_sorted_and_distinct(void **state)
+{
+	struct world *world = *state;
+	json_t *status, *want;
+
+	class_and_zone(world);
+	status = report(world, ROLL_ROW_ZONE, "z");
+	want = json_pack("[s, s]", "ns1.example.net", "ns2.example.net");
+	assert_true(json_equal(json_object_get(status, "nameservers"), want));
+	assert_string_equal(member(status, "Programmed", "message"), "Default records ensured");
+	json_decref(want);
+	json_decref(status);
+}
+
+/* Without nameservers in the class and with a SOA of its own, there is no NS to be had. */
+static void a_zone_without_ns_is_not_programmed(void **state)
+{
+	struct world *world = *state;
+	json_t *status;
+
+	put(world, "DNSZoneClass", "bare", "{\"controllerName\":\"ours\"}");
+	put(world, "DNSZone", "z",
+	    "{\"domainName\":\"example.com\",\"dnsZoneClassName\":\"bare\"}");
+	put(world, "DNSRecordSet", "soa",
+	    SET("SOA", "{\"name\":\"@\",\"soa\":{\"mname\":\"ns.example.net\",\"rname\":"
+		       "\"h.example.net\"}}"));
+	status = report(world, ROLL_ROW_ZONE, "z");
+	assert_string_equal(member(status, "Accepted", "status"), "True");
+	assert_string_equal(member(status, "Programmed", "status"), "False");
+	assert_string_equal(member(status, "Programmed", "message"),
+			    "Waiting for default records: there is no NS at the apex");
+	json_decref(status);
+}
+
+static void a_deeper_zone_has_the_name(void **state)
+{
+	struct world *world = *state;
+	json_t *status;
+
+	class_and_zone(world);
+	put(world, "DNSZone", "deep",
+	    "{\"domainName\":\"sub.example.com\",\"dnsZoneClassName\":\"public\"}");
+	put(world, "DNSRecordSet", "r", SET("A", A("x.sub", "192.0.2.1")));
+	status = report(world, ROLL_ROW_RECORDSET, "r");
+	assert_string_equal(member(status, "Programmed", "reason"), "Conflict");
+	assert_non_null(strstr(member(status, "Programmed", "message"),
+			       "sub.example.com of DNSZone ns/deep"));
+	json_decref(status);
+}
+
+/* --- merging --- */
+
+static json_t *parse(const char *text)
+{
+	json_t *out = NULL;
+
+	assert_int_equal(roll_json_parse(roll_str_c(text), &out, NULL), ROLL_OK);
+	return out;
+}
+
+#define COND(type, status, rest)                                                                   \
+	"{\"type\":\"" type "\",\"status\":\"" status "\",\"reason\":\"R\",\"message\":\"m\"" rest "}"
+#define OLD ",\"observedGeneration\":3,\"lastTransitionTime\":\"2020-01-01T00:00:00Z\""
+#define NEW ",\"observedGeneration\":3,\"lastTransitionTime\":\"2026-01-01T00:00:00Z\""
+
+static void merging_changes_no_more_than_it_must(void **state)
+{
+	static const struct {
+		const char *wanted, *present, *patch; /* patch NULL: none */
+	} cases[] = {
+		/* Nothing there yet. */
+		{"{\"conditions\":[" COND("P", "True", "") "]}", NULL,
+		 "{\"conditions\":[" COND("P", "True", NEW) "]}"},
+		/* As it is. */
+		{"{\"conditions\":[" COND("P", "True", "") "]}",
+		 "{\"conditions\":[" COND("P", "True", OLD) "]}", NULL},
+		/* A flip moves the time, and only that of the condition that flips. */
+		{"{\"conditions\":[" COND("P", "True", "") "," COND("Q", "True", "") "]}",
+		 "{\"conditions\":[" COND("P", "False", OLD) "," COND("Q", "True", OLD) "]}",
+		 "{\"conditions\":[" COND("P", "True", NEW) "," COND("Q", "True", OLD) "]}"},
+		/* Another generation does not. */
+		{"{\"conditions\":[" COND("P", "True", "") "]}",
+		 "{\"conditions\":[" COND("P", "True",
+		  ",\"observedGeneration\":2,\"lastTransitionTime\":\"2020-01-01T00:00:00Z\"") "]}",
+		 "{\"conditions\":[" COND("P", "True", OLD) "]}"},
+		/* Those of others stay where they are. */
+		{"{\"conditions\":[" COND("P", "True", "") "]}",
+		 "{\"conditions\":[" COND("X", "True", "") "," COND("P", "False", OLD) "]}",
+		 "{\"conditions\":[" COND("X", "True", "") "," COND("P", "True", NEW) "]}"},
+		{"{\"conditions\":[" COND("P", "True", "") "]}",
+		 "{\"conditions\":[" COND("X", "True", "") "," COND("P", "True", OLD) "]}", NULL},
+		/* A time that is none is replaced. */
+		{"{\"conditions\":[" COND("P", "True", "") "]}",
+		 "{\"conditions\":[" COND("P", "True", ",\"lastTransitionTime\":\"x\"") "]}",
+		 "{\"conditions\":[" COND("P", "True", NEW) "]}"},
+		/* Names that went are pruned, those that stay keep their time. */
+		{"{\"recordSets\":[{\"name\":\"b\",\"conditions\":[" COND("P", "True", "") "]}]}",
+		 "{\"recordSets\":[{\"name\":\"a\"},{\"name\":\"b\",\"conditions\":["
+		 COND("P", "True", OLD) "]}]}",
+		 "{\"recordSets\":[{\"name\":\"b\",\"conditions\":[" COND("P", "True", OLD) "]}]}"},
+		/* Zones. */
+		{"{\"recordCount\":2,\"nameservers\":[\"a\"]}",
+		 "{\"recordCount\":2,\"nameservers\":[\"a\"],\"domainRef\":{\"name\":\"d\"}}", NULL},
+		{"{\"recordCount\":3,\"nameservers\":[\"a\"]}",
+		 "{\"recordCount\":2,\"nameservers\":[\"a\"]}", "{\"recordCount\":3}"},
+		{"{\"recordCount\":2}", "{\"recordCount\":2,\"nameservers\":[\"a\"]}",
+		 "{\"nameservers\":null}"},
+		{"{\"recordCount\":2}", "{\"recordCount\":2}", NULL},
+		/* A status that is nothing like one. */
+		{"{\"recordCount\":2}", "[]", "{\"recordCount\":2}"},
+		{"{\"conditions\":[" COND("P", "True", "") "]}", "{\"conditions\":{\"a\":1}}",
+		 "{\"conditions\":[" COND("P", "True", NEW) "]}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		json_t *wanted = parse(cases[i].wanted), *patch = NULL, *want;
+		json_t *present = cases[i].present ? parse(cases[i].present) : NULL;
+
+		/* What one makes needs all members; a test only those that it is about. */
+		if (!json_object_get(wanted, "conditions"))
+			json_object_set_new(wanted, "conditions", json_array());
+		if (json_is_object(present) && !json_object_get(present, "conditions"))
+			json_object_set_new(present, "conditions", json_array());
+		assert_int_equal(roll_report_merge(wanted, present, 3, 1767225600, &patch), ROLL_OK);
+		if (patch && json_array_size(json_object_get(patch, "conditions")) == 0)
+			json_object_del(patch, "conditions");
+		if (cases[i].patch) {
+			want = parse(cases[i].patch);
+			assert_true(json_equal(patch, want));
+			json_decref(want);
+		} else {
+			assert_null(patch);
+		}
+		json_decref(patch);
+		json_decref(present);
+		json_decref(wanted);
+	}
+}
+
+/* Its class is of another controller, so it is that one's to report about. */
+static void a_foreign_zone_is_left_to_its_controller(void **state)
+{
+	struct world *world = *state;
+	json_t *wanted, *present;
+
+	put(world, "DNSZoneClass", "theirs", "{\"controllerName\":\"other\"}");
+	put(world, "DNSZone", "z",
+	    "{\"domainName\":\"example.com\",\"dnsZoneClassName\":\"theirs\"}");
+	put(world, "DNSRecordSet", "r", SET("A", A("www", "192.0.2.1")));
+	wanted = report(world, ROLL_ROW_RECORDSET, "r");
+	assert_string_equal(member(wanted, "Accepted", "message"),
+			    "DNSZoneClass controller \"other\" is not \"ours\"");
+	assert_true(roll_report_is_foreign(wanted));
+	assert_true(roll_report_may_overwrite(wanted, NULL));
+	assert_true(roll_report_may_overwrite(wanted, wanted));
+	present = parse("{\"conditions\":[" COND("Accepted", "Unknown", "") "]}");
+	assert_true(roll_report_may_overwrite(wanted, present));
+	json_decref(present);
+	present = parse("{\"conditions\":[" COND("Accepted", "True", "") "]}");
+	assert_false(roll_report_may_overwrite(wanted, present));
+	json_decref(present);
+	json_decref(wanted);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(every_reason_has_its_message),
+		TEST(a_bad_entry_is_named_by_its_index),
+		TEST(names_are_sorted_and_distinct),
+		TEST(a_zone_says_where_it_stands),
+		TEST(nameservers_are_sorted_and_distinct),
+		TEST(a_zone_without_ns_is_not_programmed),
+		TEST(a_deeper_zone_has_the_name),
+		TEST(merging_changes_no_more_than_it_must),
+		TEST(a_foreign_zone_is_left_to_its_controller),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
