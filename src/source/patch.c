@@ -46,8 +46,8 @@ struct item {
 	bool is_urgent;
 	bool is_wanted_again; /* while it was being read or written, or resting */
 	int64_t due_ms;
-	int64_t rest_ms;      /* of the last write */
-	uint64_t written;     /* hash of it; 0: none yet */
+	int64_t rest_ms;  /* of the last write */
+	uint64_t written; /* hash of it; 0: none yet */
 	unsigned attempts;
 	struct roll_api_call *call;
 	struct roll_buf answer; /* of the object that is read */
@@ -194,7 +194,8 @@ static void learn(struct item *item, const json_t *object, bool has_spec)
 
 	forget(item);
 	if (!copy(item->uid, sizeof item->uid, roll_json_str(metadata, "uid")) ||
-	    !copy(item->version, sizeof item->version, roll_json_str(metadata, "resourceVersion"))) {
+	    !copy(item->version, sizeof item->version,
+		  roll_json_str(metadata, "resourceVersion"))) {
 		item->version[0] = '\0';
 		return;
 	}
@@ -441,8 +442,9 @@ static void rest(struct item *item)
 
 	/* The same once more: somebody has undone it, so we do not hurry to do it again. */
 	if (item->written == hash && item->rest_ms)
-		item->rest_ms = item->rest_ms * 2 < patch->pace.rest_cap_ms ? item->rest_ms * 2
-									    : patch->pace.rest_cap_ms;
+		item->rest_ms = item->rest_ms * 2 < patch->pace.rest_cap_ms
+					? item->rest_ms * 2
+					: patch->pace.rest_cap_ms;
 	else
 		item->rest_ms = patch->pace.rest_ms;
 	item->written = hash;
@@ -744,10 +746,9 @@ enum roll_status roll_patch_new(const struct roll_patch_conf *conf, struct roll_
 			conf->metrics, "rollcall_sync_status_patches_total",
 			"Status of objects, looked at and, unless unchanged, written.", "result",
 			NULL);
-		patch->m_reads = roll_metric_counter(conf->metrics,
-						     "rollcall_sync_status_reads_total",
-						     "Objects read before their status is written.",
-						     "result", NULL);
+		patch->m_reads = roll_metric_counter(
+			conf->metrics, "rollcall_sync_status_reads_total",
+			"Objects read before their status is written.", "result", NULL);
 		patch->m_dropped = roll_metric_counter(
 			conf->metrics, "rollcall_sync_status_dropped_total",
 			"Objects that the queue had no room for; they are looked at later.", NULL,

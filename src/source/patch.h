@@ -31,9 +31,9 @@ struct roll_patch_object {
 struct roll_patch_pace {
 	unsigned per_second, burst; /* requests */
 	unsigned in_flight;
-	int64_t again_ms;	    /* after a decision that was not possible yet */
-	int64_t rest_ms;	    /* between two writes to one object */
-	int64_t rest_cap_ms;	    /* ... when somebody undoes them */
+	int64_t again_ms;    /* after a decision that was not possible yet */
+	int64_t rest_ms;     /* between two writes to one object */
+	int64_t rest_cap_ms; /* ... when somebody undoes them */
 	int64_t backoff_base_ms, backoff_cap_ms;
 	int64_t answer_ms; /* until a request is answered */
 };
@@ -43,13 +43,13 @@ struct roll_patch_conf {
 	struct roll_loop *loop;
 	struct roll_api *api;
 	const struct roll_clock *clock;
-	const char *base; /* "/apis/GROUP/VERSION" */
-	size_t items_max; /* 0: 20,000 */
+	const char *base;		    /* "/apis/GROUP/VERSION" */
+	size_t items_max;		    /* 0: 20,000 */
 	const struct roll_patch_pace *pace; /* NULL: the default */
 	struct roll_metrics *metrics;	    /* may be NULL */
 	/*
-	 * ROLL_OK: *status (a new reference) is the merge patch of the status. ENOENT: nothing to do.
-	 * EAGAIN: not possible yet; ask again. Others: ask again later.
+	 * ROLL_OK: *status (a new reference) is the merge patch of the status. ENOENT: nothing to
+	 * do. EAGAIN: not possible yet; ask again. Others: ask again later.
 	 */
 	enum roll_status (*decide)(void *ctx, const struct roll_patch_object *object,
 				   json_t **status);

@@ -76,8 +76,8 @@ static enum roll_status sum_records(struct roll_publish *publish, struct roll_sn
 		return status;
 	}
 	summing.records = sum->records;
-	status = roll_snap_recordsets_after(snap, key, roll_str_c(sum->after), on_sum_row,
-					    &summing);
+	status =
+		roll_snap_recordsets_after(snap, key, roll_str_c(sum->after), on_sum_row, &summing);
 	*out = summing.records;
 	if (status != ROLL_EAGAIN) {
 		free(summing.after);
@@ -268,7 +268,8 @@ static void on_dropped(void *ctx)
 	roll_publish_pass(ctx, 1000);
 }
 
-/* What says already what it should is not queued; so a pass over a settled cluster writes nothing. */
+/* What says already what it should is not queued; so a pass over a settled cluster writes nothing.
+ */
 static enum roll_status on_pass_object(void *ctx, json_t *object)
 {
 	struct roll_publish *publish = ctx;

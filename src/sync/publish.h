@@ -18,9 +18,9 @@
  *	so is its DNSZone (recordCount, and whether SOA and NS answer);
  *	of a DNSZone or class also all that hangs on it, in slices.
  *
- * After a list, after becoming the leader, and whenever more changed than could be kept in mind, all
- * objects are looked at by a paged list of their present status. Whatever is forgotten on the way
- * costs such a pass and nothing else.
+ * After a list, after becoming the leader, and whenever more changed than could be kept in mind,
+ *all objects are looked at by a paged list of their present status. Whatever is forgotten on the
+ *way costs such a pass and nothing else.
  */
 struct roll_publish;
 
@@ -30,8 +30,8 @@ struct roll_publish_conf {
 	struct roll_api *api;
 	const struct roll_sink *sink; /* the engine's */
 	const struct roll_clock *clock;
-	struct roll_metrics *metrics; /* may be NULL */
-	const char *const *namespaces;	/* count 0: all */
+	struct roll_metrics *metrics;  /* may be NULL */
+	const char *const *namespaces; /* count 0: all */
 	size_t namespace_count;
 	struct roll_events *events; /* may be NULL */
 	/* How long a write may take, 0 if none may begin. NULL: no limit. */

@@ -18,12 +18,12 @@
 struct roll_publish_op {
 	enum roll_kind kind;
 	char *key;
-	json_t *json; /* the object as the event brought it; NULL: it is absent */
+	json_t *json;	   /* the object as the event brought it; NULL: it is absent */
 	uint64_t revision; /* of the row before; 0: there was none */
 	uint32_t number;
-	char *zone;	     /* record sets: the DNSZone before; may be NULL */
+	char *zone;	       /* record sets: the DNSZone before; may be NULL */
 	struct roll_buf names; /* as in the row */
-	bool has_domain;     /* DNSZones, before */
+	bool has_domain;       /* DNSZones, before */
 	struct roll_name domain;
 };
 
@@ -60,9 +60,9 @@ struct roll_publish {
 	struct roll_patch *patch;
 	struct roll_arena arena;
 	bool is_leader;
-	bool is_in_step; /* with the source, as far as known */
-	struct roll_publish_ops batch;	 /* told, not committed yet */
-	struct roll_publish_ops ops;	 /* committed, to be followed */
+	bool is_in_step;	       /* with the source, as far as known */
+	struct roll_publish_ops batch; /* told, not committed yet */
+	struct roll_publish_ops ops;   /* committed, to be followed */
 	struct roll_publish_job *jobs;
 	size_t job_count;
 	struct roll_timer *work;

@@ -37,14 +37,14 @@ struct world {
 	struct roll_api *api;
 	struct roll_metrics *metrics;
 	struct roll_patch *patch;
-	int version;	  /* of every object */
-	int wanted;	  /* value to be written; 0: nothing to do */
-	int present;	  /* as the server has it */
-	int undecided;	  /* decisions that cannot be made yet */
+	int version;   /* of every object */
+	int wanted;    /* value to be written; 0: nothing to do */
+	int present;   /* as the server has it */
+	int undecided; /* decisions that cannot be made yet */
 	int64_t left_ms;
 	size_t reads, writes, decisions, written, dropped, idle;
 	size_t running, running_max;
-	int answers[8];	  /* HTTP status of the next writes */
+	int answers[8]; /* HTTP status of the next writes */
 	size_t answer_count, answered;
 	char bodies[4][256];
 	char paths[4][160];
@@ -270,10 +270,11 @@ static void an_object_is_read_then_written_with_its_version(void **state)
 	assert_int_equal(world->written, 1);
 	assert_int_equal(world->present, 1);
 	assert_string_equal(world->paths[0], BASE "/namespaces/default/dnszones/x/status");
-	assert_string_equal(world->bodies[0], "{\"metadata\":{\"resourceVersion\":\"7\",\"uid\":\"u\"},"
-					      "\"status\":{\"v\":1}}");
-	assert_non_null(strstr(fake_api_last_request(world->server),
-			       "application/merge-patch+json"));
+	assert_string_equal(world->bodies[0],
+			    "{\"metadata\":{\"resourceVersion\":\"7\",\"uid\":\"u\"},"
+			    "\"status\":{\"v\":1}}");
+	assert_non_null(
+		strstr(fake_api_last_request(world->server), "application/merge-patch+json"));
 	assert_true(result(world, "ok") == 1);
 }
 
@@ -323,9 +324,9 @@ static void failures_are_handled(void **state)
 		bool is_tried_again;
 		const char *result;
 	} cases[] = {
-		{409, true, "conflict"}, {404, false, "gone"},	 {422, false, "refused"},
-		{400, false, "refused"}, {403, true, "denied"},	 {401, true, "denied"},
-		{429, true, "failed"},	 {500, true, "failed"},	 {503, true, "failed"},
+		{409, true, "conflict"}, {404, false, "gone"},	{422, false, "refused"},
+		{400, false, "refused"}, {403, true, "denied"}, {401, true, "denied"},
+		{429, true, "failed"},	 {500, true, "failed"}, {503, true, "failed"},
 	};
 	struct world *world = *state;
 

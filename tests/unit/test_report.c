@@ -54,18 +54,19 @@ static void put(struct world *world, const char *kind, const char *name, const c
 	json_t *json = NULL;
 	char text[4096];
 
-	snprintf(text, sizeof text,
-		 "{" API ",\"kind\":\"%s\",\"metadata\":{%s\"name\":\"%s\",\"uid\":\"u-%s\","
-		 "\"generation\":3,\"creationTimestamp\":\"2026-01-01T00:%02u:%02uZ\"},\"spec\":%s}",
-		 kind, strcmp(kind, "DNSZoneClass") == 0 ? "" : "\"namespace\":\"ns\",", name, name,
-		 world->age / 60, world->age % 60, spec);
+	snprintf(
+		text, sizeof text,
+		"{" API ",\"kind\":\"%s\",\"metadata\":{%s\"name\":\"%s\",\"uid\":\"u-%s\","
+		"\"generation\":3,\"creationTimestamp\":\"2026-01-01T00:%02u:%02uZ\"},\"spec\":%s}",
+		kind, strcmp(kind, "DNSZoneClass") == 0 ? "" : "\"namespace\":\"ns\",", name, name,
+		world->age / 60, world->age % 60, spec);
 	world->age++;
 	assert_int_equal(roll_json_parse(roll_str_c(text), &json, NULL), ROLL_OK);
 	assert_int_equal(roll_object_decode(json, &object, NULL), ROLL_OK);
 	txn = tempview_begin(&world->tv);
-	assert_int_equal(roll_apply_put(world->apply, txn, &object, roll_str_n("", 0), NULL, 0,
-					&result),
-			 ROLL_OK);
+	assert_int_equal(
+		roll_apply_put(world->apply, txn, &object, roll_str_n("", 0), NULL, 0, &result),
+		ROLL_OK);
 	tempview_commit(txn);
 	json_decref(json);
 }
@@ -105,7 +106,7 @@ static void class_and_zone(struct world *world)
 	    "{\"domainName\":\"example.com\",\"dnsZoneClassName\":\"public\"}");
 }
 
-#define SET(type, records)                                                                         \
+#define SET(type, records) \
 	"{\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"" type "\",\"records\":[" records "]}"
 #define A(name, content) "{\"name\":\"" name "\",\"a\":{\"content\":\"" content "\"}}"
 #define CNAME(name) "{\"name\":\"" name "\",\"cname\":{\"content\":\"x.example.net\"}}"
@@ -116,7 +117,7 @@ static void every_reason_has_its_message(void **state)
 	static const struct {
 		const char *other; /* spec of an older record set; NULL: none */
 		const char *spec;
-		const char *status, *reason, *message; /* of Programmed */
+		const char *status, *reason, *message;	/* of Programmed */
 		const char *name_reason, *name_message; /* of the first name; NULL: not looked at */
 	} cases[] = {
 		{NULL, SET("A", A("www", "192.0.2.1")), "True", "Programmed",
@@ -130,15 +131,18 @@ static void every_reason_has_its_message(void **state)
 		 "2026-01-01T00:00:02Z"},
 		{SET("A", A("www", "192.0.2.1")), SET("CNAME", CNAME("www")), "False", "Conflict",
 		 NULL, "Conflict",
-		 "A conflicting record already exists for this name. Remove the existing record and "
+		 "A conflicting record already exists for this name. Remove the existing record "
+		 "and "
 		 "try again. In the way: A of DNSRecordSet ns/other, since 2026-01-01T00:00:02Z"},
 		{SET("CNAME", CNAME("www")), SET("A", A("www", "192.0.2.1")), "False", "Conflict",
 		 NULL, "Conflict",
-		 "A conflicting record already exists for this name. Remove the existing record and "
+		 "A conflicting record already exists for this name. Remove the existing record "
+		 "and "
 		 "try again. In the way: CNAME of DNSRecordSet ns/other, since "
 		 "2026-01-01T00:00:02Z"},
 		{NULL, SET("CNAME", CNAME("@")), "False", "Conflict", NULL, "Conflict",
-		 "A conflicting record already exists for this name. Remove the existing record and "
+		 "A conflicting record already exists for this name. Remove the existing record "
+		 "and "
 		 "try again. In the way: SOA and NS of the zone itself"},
 		{NULL, SET("A", A("www.example.org.", "192.0.2.1")), "False", "OutOfZone", NULL,
 		 "OutOfZone", NULL},
@@ -151,8 +155,8 @@ static void every_reason_has_its_message(void **state)
 		{NULL, "{\"dnsZoneRef\":{\"name\":\"z\"},\"recordType\":\"WKS\",\"records\":[]}",
 		 "False", "InvalidDNSRecordSet", NULL, NULL, NULL},
 		{NULL,
-		 "{\"dnsZoneRef\":{\"name\":\"away\"},\"recordType\":\"A\",\"records\":["
-		 A("a", "192.0.2.1") "]}",
+		 "{\"dnsZoneRef\":{\"name\":\"away\"},\"recordType\":\"A\",\"records\":[" A(
+			 "a", "192.0.2.1") "]}",
 		 "False", "Pending", "waiting for DNSZone \"away\"", "Pending",
 		 "waiting for DNSZone \"away\""},
 	};
@@ -214,8 +218,8 @@ static void names_are_sorted_and_distinct(void **state)
 
 	class_and_zone(world);
 	put(world, "DNSRecordSet", "r",
-	    SET("A", A("b", "192.0.2.1") "," A("a", "192.0.2.1") "," A("b", "192.0.2.2") ","
-		 A("@", "192.0.2.3")));
+	    SET("A", A("b", "192.0.2.1") "," A("a", "192.0.2.1") "," A("b", "192.0.2.2") "," A(
+			     "@", "192.0.2.3")));
 	status = report(world, ROLL_ROW_RECORDSET, "r");
 	names = roll_json_array(status, "recordSets");
 	for (size_t i = 0; i < json_array_size(names); i++) {
@@ -332,7 +336,8 @@ static json_t *parse(const char *text)
 }
 
 #define COND(type, status, rest)                                                                   \
-	"{\"type\":\"" type "\",\"status\":\"" status "\",\"reason\":\"R\",\"message\":\"m\"" rest "}"
+	"{\"type\":\"" type "\",\"status\":\"" status "\",\"reason\":\"R\",\"message\":\"m\"" rest \
+	"}"
 #define OLD ",\"observedGeneration\":3,\"lastTransitionTime\":\"2020-01-01T00:00:00Z\""
 #define NEW ",\"observedGeneration\":3,\"lastTransitionTime\":\"2026-01-01T00:00:00Z\""
 
@@ -354,7 +359,8 @@ static void merging_changes_no_more_than_it_must(void **state)
 		/* Another generation does not. */
 		{"{\"conditions\":[" COND("P", "True", "") "]}",
 		 "{\"conditions\":[" COND("P", "True",
-		  ",\"observedGeneration\":2,\"lastTransitionTime\":\"2020-01-01T00:00:00Z\"") "]}",
+					  ",\"observedGeneration\":2,\"lastTransitionTime\":\"2020-"
+					  "01-01T00:00:00Z\"") "]}",
 		 "{\"conditions\":[" COND("P", "True", OLD) "]}"},
 		/* Those of others stay where they are. */
 		{"{\"conditions\":[" COND("P", "True", "") "]}",
@@ -368,12 +374,13 @@ static void merging_changes_no_more_than_it_must(void **state)
 		 "{\"conditions\":[" COND("P", "True", NEW) "]}"},
 		/* Names that went are pruned, those that stay keep their time. */
 		{"{\"recordSets\":[{\"name\":\"b\",\"conditions\":[" COND("P", "True", "") "]}]}",
-		 "{\"recordSets\":[{\"name\":\"a\"},{\"name\":\"b\",\"conditions\":["
-		 COND("P", "True", OLD) "]}]}",
+		 "{\"recordSets\":[{\"name\":\"a\"},{\"name\":\"b\",\"conditions\":[" COND(
+			 "P", "True", OLD) "]}]}",
 		 "{\"recordSets\":[{\"name\":\"b\",\"conditions\":[" COND("P", "True", OLD) "]}]}"},
 		/* Zones. */
 		{"{\"recordCount\":2,\"nameservers\":[\"a\"]}",
-		 "{\"recordCount\":2,\"nameservers\":[\"a\"],\"domainRef\":{\"name\":\"d\"}}", NULL},
+		 "{\"recordCount\":2,\"nameservers\":[\"a\"],\"domainRef\":{\"name\":\"d\"}}",
+		 NULL},
 		{"{\"recordCount\":3,\"nameservers\":[\"a\"]}",
 		 "{\"recordCount\":2,\"nameservers\":[\"a\"]}", "{\"recordCount\":3}"},
 		{"{\"recordCount\":2}", "{\"recordCount\":2,\"nameservers\":[\"a\"]}",
@@ -395,7 +402,8 @@ static void merging_changes_no_more_than_it_must(void **state)
 			json_object_set_new(wanted, "conditions", json_array());
 		if (json_is_object(present) && !json_object_get(present, "conditions"))
 			json_object_set_new(present, "conditions", json_array());
-		assert_int_equal(roll_report_merge(wanted, present, 3, 1767225600, &patch), ROLL_OK);
+		assert_int_equal(roll_report_merge(wanted, present, 3, 1767225600, &patch),
+				 ROLL_OK);
 		if (patch && json_array_size(json_object_get(patch, "conditions")) == 0)
 			json_object_del(patch, "conditions");
 		if (cases[i].patch) {
