@@ -163,6 +163,19 @@ const char *roll_time_print(int64_t seconds, char out[ROLL_TIME_SIZE])
 	return out;
 }
 
+const char *roll_time_print_micro(int64_t wall_ms, char out[ROLL_TIME_MICRO_SIZE])
+{
+	int64_t rest = (wall_ms % 1000 + 1000) % 1000; /* the fraction counts upwards before 1970 too */
+	char *p = out + ROLL_TIME_SIZE - 2;	       /* its "Z" */
+
+	roll_time_print((wall_ms - rest) / 1000, out);
+	*p++ = '.';
+	p = put_digits(p, rest * 1000, 6);
+	*p++ = 'Z';
+	*p = '\0';
+	return out;
+}
+
 /* Units from large to small, the order in which they may follow each other. */
 static const struct unit {
 	const char *name;

@@ -35,6 +35,9 @@ enum roll_status roll_time_parse(struct roll_str text, int64_t *out_s) ROLL_MUST
 /* "YYYY-MM-DDTHH:MM:SSZ", 21 bytes with NUL; years 0 to 9999, clamped. */
 #define ROLL_TIME_SIZE 21
 const char *roll_time_print(int64_t seconds, char out[ROLL_TIME_SIZE]);
+/* The same with six digits of a fraction, as Kubernetes writes a MicroTime; 28 bytes with NUL. */
+#define ROLL_TIME_MICRO_SIZE 28
+const char *roll_time_print_micro(int64_t wall_ms, char out[ROLL_TIME_MICRO_SIZE]);
 
 /* "90s", "5m", "1h30m", "2d", "250ms"; a bare number is refused. */
 enum roll_status roll_duration_parse(struct roll_str text, int64_t *out_ms) ROLL_MUST_CHECK;
