@@ -13,65 +13,116 @@
 #include "base/log.h"
 #include "source/patch.h"
 #include "tests/lib/fake_api.h"
-#include "tests/lib/until.h"
+#include "tests/lib/turn.h"
 
-#define PATIENCE_MS 10000
 #define BASE "/apis/dns.networking.miloapis.com/v1alpha1"
+/* More than anything takes but back-offs and quarrels. */
+#define SOON_MS 2000
 
-static const struct roll_patch_pace fast = {
-	.per_second = 100000,
-	.burst = 1000,
-	.in_flight = 2,
-	.again_ms = 1,
-	.rest_ms = 20,
-	.rest_cap_ms = 2000,
-	.backoff_base_ms = 1,
-	.backoff_cap_ms = 20,
-	.answer_ms = 5000,
-};
-
-/* A server that knows one status per object, and an owner of the queue that wants it to be "v". */
+/* A server whose objects have a status of one value, and an owner of the queue that wants it. */
 struct world {
 	struct roll_loop *loop;
 	struct fake_api *server;
 	struct roll_api *api;
 	struct roll_metrics *metrics;
 	struct roll_patch *patch;
-	int version;   /* of every object */
-	int wanted;    /* value to be written; 0: nothing to do */
-	int present;   /* as the server has it */
-	int undecided; /* decisions that cannot be made yet */
+	json_t *objects; /* by name, as the server has them */
+	int first;	 /* value of those that it is asked for the first time */
+	int wanted;	 /* value to be written; 0: nothing to do */
+	int undecided;	 /* decisions that cannot be made yet */
 	int64_t left_ms;
-	size_t reads, writes, decisions, written, dropped, idle;
-	size_t running, running_max;
+	size_t reads, writes, decisions, written, dropped;
 	int answers[8]; /* HTTP status of the next writes */
 	size_t answer_count, answered;
 	char bodies[4][256];
 	char paths[4][160];
-	size_t want;
+	int64_t at_ms[8];    /* of the writes */
+	size_t want;	     /* writes */
 	bool is_absent;	     /* at the next read, */
 	const json_t *known; /* and then an event tells of it before the answer comes */
+	bool forgets;	     /* takes a status and drops what is in it */
+	bool tells;	     /* an event comes before each answer to a write */
+	int undone;	     /* ... whose status is this, if not 0 */
+	bool has_present;    /* the last write was told with what became of it */
 };
+
+static void want(struct world *world, enum roll_patch_rank rank, const char *name,
+		 const json_t *known);
+static json_t *known_object(int version, int value);
+
+static json_t *object_of(struct world *world, const char *name)
+{
+	if (!json_object_get(world->objects, name))
+		assert_int_equal(
+			json_object_set_new(world->objects, name, known_object(7, world->first)),
+			0);
+	return json_object_get(world->objects, name);
+}
+
+static const char *version_of(const json_t *object)
+{
+	return json_string_value(
+		json_object_get(json_object_get(object, "metadata"), "resourceVersion"));
+}
+
+static int value_of(struct world *world, const char *name)
+{
+	const json_t *status = json_object_get(object_of(world, name), "status");
+
+	return (int)json_integer_value(json_object_get(status, "v"));
+}
+
+static void change(struct world *world, const char *name, int value)
+{
+	uint32_t version;
+
+	assert_int_equal(
+		roll_str_u32(roll_str_c(version_of(object_of(world, name))), UINT32_MAX, &version),
+		ROLL_OK);
+	json_object_set_new(world->objects, name, known_object((int)version + 1, value));
+}
+
+static int answer_write(struct world *world, const char *name, const json_t *body, json_t **reply)
+{
+	const json_t *status = json_object_get(body, "status");
+	int answer = 200;
+
+	if (world->answered < world->answer_count)
+		answer = world->answers[world->answered++];
+	if (answer == 200 && strcmp(version_of(body), version_of(object_of(world, name))) != 0)
+		answer = 409;
+	if (answer != 200) {
+		*reply = json_pack("{s:s, s:s, s:i, s:s}", "kind", "Status", "message", "as told",
+				   "code", answer, "reason", "Test");
+		return answer;
+	}
+	change(world, name, (int)json_integer_value(json_object_get(status, "v")));
+	*reply = json_deep_copy(object_of(world, name));
+	if (world->forgets)
+		json_object_clear(json_object_get(*reply, "status"));
+	if (world->undone)
+		change(world, name, world->undone);
+	if (world->tells)
+		want(world, ROLL_PATCH_NEWS, name, object_of(world, name));
+	return 200;
+}
 
 static int on_other(void *ctx, const char *method, const char *path, json_t *body, json_t **reply)
 {
+	struct roll_str rest = roll_str_c(path + strlen(BASE "/namespaces/default/dnszones/"));
+	struct roll_str name = roll_str_cut(&rest, '/');
 	struct world *world = ctx;
-	char version[16];
-	int answer = 200;
+	char shown[32];
 
+	roll_str_show(name, shown, sizeof shown);
 	if (strcmp(method, "GET") == 0) {
 		world->reads++;
 		if (world->is_absent) {
 			world->is_absent = false;
-			roll_patch_want(world->patch, "dnszones", roll_str_c("default"),
-					roll_str_c("x"), world->known, false, false);
+			want(world, ROLL_PATCH_NEWS, shown, world->known);
 			return 404;
 		}
-		snprintf(version, sizeof version, "%d", world->version);
-		*reply = json_pack("{s:{s:s, s:s, s:s, s:s, s:i}, s:{}, s:{s:i}}", "metadata",
-				   "name", "x", "namespace", "default", "uid", "u",
-				   "resourceVersion", version, "generation", 1, "spec", "status",
-				   "v", world->present);
+		*reply = json_incref(object_of(world, shown));
 		return 200;
 	}
 	if (world->writes < 4) {
@@ -81,22 +132,10 @@ static int on_other(void *ctx, const char *method, const char *path, json_t *bod
 		snprintf(world->paths[world->writes], sizeof world->paths[0], "%s", path);
 		free(text);
 	}
+	if (world->writes < 8)
+		world->at_ms[world->writes] = turn_elapsed_ms();
 	world->writes++;
-	if (world->answered < world->answer_count)
-		answer = world->answers[world->answered++];
-	snprintf(version, sizeof version, "%d", world->version);
-	if (answer == 200 &&
-	    !roll_str_eq_c(roll_json_str(json_object_get(body, "metadata"), "resourceVersion"),
-			   version))
-		answer = 409;
-	if (answer == 200) {
-		world->version++;
-		world->present = (int)json_integer_value(
-			json_object_get(json_object_get(body, "status"), "v"));
-	}
-	*reply = json_pack("{s:s, s:s, s:i, s:s}", "kind", "Status", "message", "as told", "code",
-			   answer, "reason", "Test");
-	return answer;
+	return answer_write(world, shown, body, reply);
 }
 
 static enum roll_status decide(void *ctx, const struct roll_patch_object *object, json_t **out)
@@ -115,23 +154,20 @@ static enum roll_status decide(void *ctx, const struct roll_patch_object *object
 	return ROLL_OK;
 }
 
-static void on_written(void *ctx, const struct roll_patch_object *object, const json_t *status)
+static void on_written(void *ctx, const struct roll_patch_object *object, const json_t *patch,
+		       const json_t *present)
 {
 	struct world *world = ctx;
 
 	assert_true(roll_str_eq_c(object->resource, "dnszones"));
-	assert_int_equal(json_integer_value(json_object_get(status, "v")), world->wanted);
+	assert_int_equal(json_integer_value(json_object_get(patch, "v")), world->wanted);
 	world->written++;
+	world->has_present = json_integer_value(json_object_get(present, "v")) == world->wanted;
 }
 
 static void on_dropped(void *ctx)
 {
 	((struct world *)ctx)->dropped++;
-}
-
-static void on_idle(void *ctx)
-{
-	((struct world *)ctx)->idle++;
 }
 
 static int64_t left_ms(void *ctx)
@@ -145,37 +181,25 @@ static void on_log(void *ctx, const char *line)
 	(void)line;
 }
 
-static void open_queue(struct world *world, const struct roll_patch_pace *pace, size_t items_max)
-{
-	struct roll_patch_conf conf = {
-		.loop = world->loop,
-		.api = world->api,
-		.clock = &roll_clock_system,
-		.base = BASE,
-		.items_max = items_max,
-		.pace = pace,
-		.metrics = world->metrics,
-		.decide = decide,
-		.left_ms = left_ms,
-		.on_written = on_written,
-		.on_dropped = on_dropped,
-		.on_idle = on_idle,
-		.ctx = world,
-	};
-
-	roll_patch_free(world->patch);
-	assert_int_equal(roll_patch_new(&conf, &world->patch, NULL), ROLL_OK);
-}
-
 static int setup(void **state)
 {
 	struct world *world = calloc(1, sizeof *world);
 	struct roll_cred_spec spec = {.server = NULL};
+	struct roll_patch_conf conf = {
+		.clock = &roll_clock_system,
+		.base = BASE,
+		.decide = decide,
+		.left_ms = left_ms,
+		.on_written = on_written,
+		.on_dropped = on_dropped,
+		.ctx = world,
+	};
 	struct roll_cred *cred;
 
 	assert_non_null(world);
+	turn_begin();
 	roll_log_set_sink(on_log, world);
-	world->version = 7;
+	world->objects = json_object();
 	world->left_ms = 60000;
 	assert_int_equal(roll_loop_new(NULL, &world->loop, NULL), ROLL_OK);
 	world->server = fake_api_new(roll_loop_base(world->loop));
@@ -186,7 +210,10 @@ static int setup(void **state)
 			 ROLL_OK);
 	assert_int_equal(roll_api_new(world->loop, cred, &world->api, NULL), ROLL_OK);
 	world->metrics = roll_metrics_new();
-	open_queue(world, &fast, 0);
+	conf.loop = world->loop;
+	conf.api = world->api;
+	conf.metrics = world->metrics;
+	assert_int_equal(roll_patch_new(&conf, &world->patch, NULL), ROLL_OK);
 	*state = world;
 	return 0;
 }
@@ -201,14 +228,27 @@ static int teardown(void **state)
 	roll_loop_free(world->loop);
 	roll_metrics_free(world->metrics);
 	roll_log_set_sink(NULL, NULL);
+	turn_end();
+	json_decref(world->objects);
 	free(world);
 	return 0;
 }
 
-static void want(struct world *world, const char *name, const json_t *known)
+static void want(struct world *world, enum roll_patch_rank rank, const char *name,
+		 const json_t *known)
 {
-	roll_patch_want(world->patch, "dnszones", roll_str_c("default"), roll_str_c(name), known,
-			false, false);
+	roll_patch_want(world->patch, rank, "dnszones", roll_str_c("default"), roll_str_c(name),
+			known, false);
+}
+
+static void want_many(struct world *world, enum roll_patch_rank rank, const char *start, int count)
+{
+	char name[32];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(name, sizeof name, "%s%d", start, i);
+		want(world, rank, name, NULL);
+	}
 }
 
 static bool is_idle(void *ctx)
@@ -218,7 +258,7 @@ static bool is_idle(void *ctx)
 
 static void settle(struct world *world)
 {
-	assert_true(until(world->loop, is_idle, world, PATIENCE_MS));
+	assert_true(turn_until(world->loop, is_idle, world, SOON_MS));
 }
 
 static bool has_writes(void *ctx)
@@ -263,12 +303,13 @@ static void an_object_is_read_then_written_with_its_version(void **state)
 	struct world *world = *state;
 
 	world->wanted = 1;
-	want(world, "x", NULL);
+	want(world, ROLL_PATCH_BULK, "x", NULL);
 	settle(world);
 	assert_int_equal(world->reads, 1);
 	assert_int_equal(world->writes, 1);
 	assert_int_equal(world->written, 1);
-	assert_int_equal(world->present, 1);
+	assert_true(world->has_present);
+	assert_int_equal(value_of(world, "x"), 1);
 	assert_string_equal(world->paths[0], BASE "/namespaces/default/dnszones/x/status");
 	assert_string_equal(world->bodies[0],
 			    "{\"metadata\":{\"resourceVersion\":\"7\",\"uid\":\"u\"},"
@@ -284,25 +325,42 @@ static void a_known_object_is_not_read(void **state)
 	json_t *known = known_object(7, 0);
 
 	world->wanted = 1;
-	want(world, "x", known);
+	want(world, ROLL_PATCH_NEWS, "x", known);
 	json_decref(known);
 	settle(world);
 	assert_int_equal(world->reads, 0);
 	assert_int_equal(world->writes, 1);
 }
 
+/* No more than 2,000 are remembered until their turn. */
+static void of_many_known_objects_the_last_are_read(void **state)
+{
+	struct world *world = *state;
+	json_t *known = known_object(7, 1);
+	char name[16];
+
+	world->wanted = 1;
+	for (int i = 0; i < 2010; i++) {
+		snprintf(name, sizeof name, "n%d", i);
+		want(world, ROLL_PATCH_NEWS, name, known);
+	}
+	json_decref(known);
+	world->first = 1;
+	settle(world);
+	assert_int_equal(world->reads, 10);
+	assert_int_equal(world->writes, 0);
+}
+
 static void nothing_is_written_that_is_there_already(void **state)
 {
 	struct world *world = *state;
 
-	world->wanted = world->present = 3;
-	want(world, "x", NULL);
+	world->wanted = world->first = 3;
+	want(world, ROLL_PATCH_BULK, "x", NULL);
 	settle(world);
 	assert_int_equal(world->reads, 1);
 	assert_int_equal(world->writes, 0);
 	assert_true(result(world, "unchanged") == 1);
-	assert_true(until(world->loop, is_idle, world, PATIENCE_MS));
-	assert_int_equal(world->idle, 1);
 }
 
 static void wishes_for_one_object_are_one(void **state)
@@ -311,9 +369,22 @@ static void wishes_for_one_object_are_one(void **state)
 
 	world->wanted = 1;
 	for (int i = 0; i < 100; i++)
-		want(world, "x", NULL);
+		want(world, ROLL_PATCH_BULK, "x", NULL);
+	assert_int_equal(roll_patch_count(world->patch), 1);
 	settle(world);
 	assert_int_equal(world->writes, 1);
+}
+
+static void what_the_server_drops_is_told(void **state)
+{
+	struct world *world = *state;
+
+	world->wanted = 1;
+	world->forgets = true;
+	want(world, ROLL_PATCH_BULK, "x", NULL);
+	settle(world);
+	assert_int_equal(world->written, 1);
+	assert_false(world->has_present);
 }
 
 /* The status code of a failed write, and whether it comes about in the end. */
@@ -324,9 +395,10 @@ static void failures_are_handled(void **state)
 		bool is_tried_again;
 		const char *result;
 	} cases[] = {
-		{409, true, "conflict"}, {404, false, "gone"},	{422, false, "refused"},
-		{400, false, "refused"}, {403, true, "denied"}, {401, true, "denied"},
-		{429, true, "failed"},	 {500, true, "failed"}, {503, true, "failed"},
+		{409, true, "conflict"}, {404, false, "gone"},	  {422, false, "refused"},
+		{400, false, "refused"}, {413, false, "refused"}, {403, true, "denied"},
+		{401, true, "denied"},	 {429, true, "failed"},	  {500, true, "failed"},
+		{503, true, "failed"},
 	};
 	struct world *world = *state;
 
@@ -340,7 +412,7 @@ static void failures_are_handled(void **state)
 		world->answers[0] = cases[i].answer;
 		world->answer_count = 1;
 		world->answered = 0;
-		want(world, name, NULL);
+		want(world, ROLL_PATCH_BULK, name, NULL);
 		settle(world);
 		assert_int_equal(world->written, cases[i].is_tried_again);
 		assert_true(result(world, cases[i].result) == before + 1);
@@ -353,12 +425,31 @@ static void a_stale_version_is_read_anew(void **state)
 	json_t *known = known_object(6, 0);
 
 	world->wanted = 1;
-	want(world, "x", known);
+	want(world, ROLL_PATCH_NEWS, "x", known);
 	json_decref(known);
 	settle(world);
 	assert_int_equal(world->writes, 2);
 	assert_int_equal(world->reads, 1);
-	assert_int_equal(world->present, 1);
+	assert_int_equal(value_of(world, "x"), 1);
+}
+
+/* An object that somebody else keeps writing is no reason to ask without a pause. */
+static void conflict_after_conflict_slows_down(void **state)
+{
+	struct world *world = *state;
+
+	world->wanted = 1;
+	for (size_t i = 0; i < 8; i++)
+		world->answers[i] = 409;
+	world->answer_count = 8;
+	want(world, ROLL_PATCH_BULK, "x", NULL);
+	world->want = 4;
+	assert_true(turn_until(world->loop, has_writes, world, 50));
+	world->want = 9;
+	assert_true(turn_until(world->loop, has_writes, world, 20000));
+	assert_true(turn_elapsed_ms() > 100);
+	settle(world);
+	assert_int_equal(world->written, 1);
 }
 
 static bool is_reading(void *ctx)
@@ -375,11 +466,42 @@ static void a_name_that_comes_while_it_is_read_is_not_lost(void **state)
 	world->wanted = 1;
 	world->is_absent = true;
 	world->known = known;
-	want(world, "x", NULL);
-	assert_true(until(world->loop, is_reading, world, PATIENCE_MS));
+	want(world, ROLL_PATCH_NEWS, "x", NULL);
+	assert_true(turn_until(world->loop, is_reading, world, SOON_MS));
 	settle(world);
 	assert_int_equal(world->written, 1);
 	json_decref(known);
+}
+
+/* Our own write comes back as an event, as often before its answer as behind it. */
+static void our_own_write_is_no_news(void **state)
+{
+	struct world *world = *state;
+
+	world->wanted = 1;
+	world->tells = true;
+	want(world, ROLL_PATCH_NEWS, "x", NULL);
+	turn_ms(world->loop, 60000);
+	assert_int_equal(world->reads, 1);
+	assert_int_equal(world->writes, 1);
+	assert_int_equal(world->decisions, 2);
+}
+
+/* Somebody undoes it before the answer to it comes. */
+static void what_is_undone_at_once_is_done_again(void **state)
+{
+	struct world *world = *state;
+
+	world->wanted = 1;
+	world->tells = true;
+	world->undone = 9;
+	want(world, ROLL_PATCH_NEWS, "x", NULL);
+	world->want = 1;
+	assert_true(turn_until(world->loop, has_writes, world, SOON_MS));
+	world->undone = 0;
+	settle(world);
+	turn_ms(world->loop, 1000);
+	assert_int_equal(value_of(world, "x"), 1);
 }
 
 static void a_server_that_is_away_is_waited_for(void **state)
@@ -388,68 +510,83 @@ static void a_server_that_is_away_is_waited_for(void **state)
 
 	world->wanted = 1;
 	fake_api_stop(world->server);
-	want(world, "x", NULL);
-	for_ms(world->loop, 100);
+	want(world, ROLL_PATCH_BULK, "x", NULL);
+	turn_ms(world->loop, 3600000);
 	assert_int_equal(world->written, 0);
+	/* Once a minute at least half of the time. */
+	assert_in_range((uint32_t)result(world, "failed") + 1, 1, 300);
 	assert_true(fake_api_resume(world->server));
-	settle(world);
+	assert_true(turn_until(world->loop, is_idle, world, 61000));
 	assert_int_equal(world->written, 1);
 }
 
 static void what_has_no_room_is_dropped_and_told(void **state)
 {
 	struct world *world = *state;
-	char name[16];
 
-	open_queue(world, &fast, 10);
+	world->wanted = world->first = 1;
+	want_many(world, ROLL_PATCH_BULK, "n", 20015);
+	assert_int_equal(roll_patch_count(world->patch), 20000);
+	assert_int_equal(world->dropped, 15);
+	turn_ms(world->loop, 1000);
+	want(world, ROLL_PATCH_BULK, "later", NULL);
+	assert_int_equal(world->dropped, 15);
+}
+
+/* Not all are read first, to be written from what has long become stale. */
+static void what_is_read_is_written_before_the_next_is_read(void **state)
+{
+	struct world *world = *state;
+
 	world->wanted = 1;
-	for (int i = 0; i < 25; i++) {
-		snprintf(name, sizeof name, "n%d", i);
-		want(world, name, NULL);
-	}
-	assert_int_equal(roll_patch_count(world->patch), 10);
-	assert_int_equal(world->dropped, 15);
-	settle(world);
-	want(world, "later", NULL);
-	assert_int_equal(world->dropped, 15);
+	want_many(world, ROLL_PATCH_BULK, "n", 1000);
+	turn_ms(world->loop, 1000);
+	assert_in_range(world->reads - world->writes, 0, 8);
 }
 
 static void the_rate_is_limited(void **state)
 {
-	struct roll_patch_pace slow = fast;
 	struct world *world = *state;
-	char name[16];
 
-	slow.per_second = 10;
-	slow.burst = 4;
-	open_queue(world, &slow, 0);
 	world->wanted = 1;
-	for (int i = 0; i < 50; i++) {
-		snprintf(name, sizeof name, "n%d", i);
-		want(world, name, NULL);
-	}
-	for_ms(world->loop, 400);
-	assert_in_range(world->reads + world->writes, 4, 12);
+	want_many(world, ROLL_PATCH_BULK, "n", 1000);
+	turn_ms(world->loop, 10);
+	assert_in_range(world->reads + world->writes, 95, 105);
+	turn_ms(world->loop, 3000);
+	assert_in_range(world->reads + world->writes, 370, 405);
 }
 
-static void urgent_ones_come_first(void **state)
+/* However much there is to do, who wins or loses a name by another's change learns it at once. */
+static void hand_overs_come_before_news_and_news_before_the_rest(void **state)
 {
-	struct roll_patch_pace slow = fast;
+	static const struct {
+		enum roll_patch_rank rank;
+		const char *name;
+	} cases[] = {{ROLL_PATCH_HAND_OVER, "/hand-over/"}, {ROLL_PATCH_NEWS, "/news/"}};
 	struct world *world = *state;
-	char name[16];
 
-	slow.in_flight = 1;
-	open_queue(world, &slow, 0);
 	world->wanted = 1;
-	for (int i = 0; i < 50; i++) {
-		snprintf(name, sizeof name, "n%d", i);
-		want(world, name, NULL);
+	want_many(world, ROLL_PATCH_BULK, "n", 10000);
+	turn_ms(world->loop, 5000);
+	for (size_t i = 0; i < 2; i++) {
+		/* In the order of the ranks, whatever the order of the wishes. */
+		want(world, ROLL_PATCH_NEWS, "news", NULL);
+		want(world, ROLL_PATCH_HAND_OVER, "hand-over", NULL);
 	}
-	roll_patch_want(world->patch, "dnszones", roll_str_c("default"), roll_str_c("urgent"), NULL,
-			false, true);
-	world->want = 1;
-	assert_true(until(world->loop, has_writes, world, PATIENCE_MS));
-	assert_non_null(strstr(world->paths[0], "/urgent/"));
+	/* One that waits already moves up. */
+	want(world, ROLL_PATCH_HAND_OVER, "n9999", NULL);
+	world->writes = 0;
+	world->want = 3;
+	assert_true(turn_until(world->loop, has_writes, world, 200));
+	for (size_t i = 0; i < 2; i++) {
+		char end[32];
+		size_t found = 0;
+
+		snprintf(end, sizeof end, "%sstatus", cases[i].name);
+		while (found < 4 && !strstr(world->paths[found], end))
+			found++;
+		assert_in_range(found, 0, 3);
+	}
 }
 
 static void a_decision_may_take_several_turns(void **state)
@@ -458,7 +595,7 @@ static void a_decision_may_take_several_turns(void **state)
 
 	world->wanted = 1;
 	world->undecided = 5;
-	want(world, "x", NULL);
+	want(world, ROLL_PATCH_BULK, "x", NULL);
 	settle(world);
 	assert_int_equal(world->reads, 1);
 	assert_int_equal(world->decisions, 6);
@@ -471,12 +608,37 @@ static void nothing_begins_without_time_left(void **state)
 
 	world->wanted = 1;
 	world->left_ms = 0;
-	want(world, "x", NULL);
-	for_ms(world->loop, 150);
+	want(world, ROLL_PATCH_BULK, "x", NULL);
+	turn_ms(world->loop, 60000);
 	assert_int_equal(world->reads + world->writes, 0);
 	world->left_ms = 60000;
 	settle(world);
 	assert_int_equal(world->written, 1);
+}
+
+static bool is_writing(void *ctx)
+{
+	const struct world *world = ctx;
+
+	return world->decisions > 0;
+}
+
+/* A write that is not answered is given up before another replica may write. */
+static void a_write_ends_with_the_time_that_is_left(void **state)
+{
+	struct world *world = *state;
+	json_t *known = known_object(7, 0);
+
+	world->wanted = 1;
+	world->left_ms = 5000;
+	fake_api_script(world->server, "PATCH", NULL, 1);
+	want(world, ROLL_PATCH_NEWS, "x", known);
+	json_decref(known);
+	assert_true(turn_until(world->loop, is_writing, world, SOON_MS));
+	turn_ms(world->loop, 4900);
+	assert_true(result(world, "failed") == 0);
+	turn_ms(world->loop, 200);
+	assert_true(result(world, "failed") == 1);
 }
 
 static void what_is_cleared_is_not_written(void **state)
@@ -484,29 +646,50 @@ static void what_is_cleared_is_not_written(void **state)
 	struct world *world = *state;
 
 	world->wanted = 1;
-	want(world, "x", NULL);
+	want(world, ROLL_PATCH_BULK, "x", NULL);
 	roll_patch_clear(world->patch);
-	for_ms(world->loop, 100);
+	turn_ms(world->loop, 60000);
 	assert_int_equal(world->writes, 0);
 	assert_int_equal(roll_patch_count(world->patch), 0);
 }
 
-/* Somebody else keeps undoing what we write: each round waits twice as long. */
+/* Two changes of one object in a row: the second write waits a moment, and says the latest. */
+static void writes_to_one_object_are_spaced(void **state)
+{
+	struct world *world = *state;
+
+	world->wanted = 1;
+	want(world, ROLL_PATCH_NEWS, "x", NULL);
+	settle(world);
+	for (int i = 2; i < 6; i++) {
+		world->wanted = i;
+		want(world, ROLL_PATCH_NEWS, "x", NULL);
+		turn_ms(world->loop, 20);
+	}
+	world->want = 2;
+	assert_true(turn_until(world->loop, has_writes, world, SOON_MS));
+	settle(world);
+	assert_int_equal(world->writes, 2);
+	assert_in_range(world->at_ms[1] - world->at_ms[0], 200, 300);
+	assert_int_equal(value_of(world, "x"), 5);
+}
+
+/* Somebody else keeps undoing what we write: each round waits twice as long, five minutes at most.
+ */
 static void a_quarrel_slows_down(void **state)
 {
 	struct world *world = *state;
-	int64_t began = roll_clock_monotonic_ms(&roll_clock_system);
 
 	world->wanted = 1;
-	for (world->want = 1; world->want <= 5; world->want++) {
-		json_t *known = known_object(world->version, 0);
-
-		want(world, "x", known);
-		json_decref(known);
-		assert_true(until(world->loop, has_writes, world, PATIENCE_MS));
-		settle(world);
-	}
-	assert_true(roll_clock_monotonic_ms(&roll_clock_system) - began >= 20 + 40 + 80);
+	world->tells = true;
+	world->undone = 9;
+	want(world, ROLL_PATCH_NEWS, "x", NULL);
+	world->want = 5;
+	assert_true(turn_until(world->loop, has_writes, world, 10000));
+	for (size_t i = 0; i < 4; i++)
+		assert_in_range(world->at_ms[i + 1] - world->at_ms[i], 200 << i, (200 << i) + 100);
+	turn_ms(world->loop, 3600000);
+	assert_in_range(world->writes, 15, 25);
 }
 
 int main(void)
@@ -515,18 +698,26 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(an_object_is_read_then_written_with_its_version),
 		TEST(a_known_object_is_not_read),
+		TEST(of_many_known_objects_the_last_are_read),
 		TEST(nothing_is_written_that_is_there_already),
 		TEST(wishes_for_one_object_are_one),
+		TEST(what_the_server_drops_is_told),
 		TEST(failures_are_handled),
 		TEST(a_stale_version_is_read_anew),
+		TEST(conflict_after_conflict_slows_down),
 		TEST(a_name_that_comes_while_it_is_read_is_not_lost),
+		TEST(our_own_write_is_no_news),
+		TEST(what_is_undone_at_once_is_done_again),
 		TEST(a_server_that_is_away_is_waited_for),
 		TEST(what_has_no_room_is_dropped_and_told),
+		TEST(what_is_read_is_written_before_the_next_is_read),
 		TEST(the_rate_is_limited),
-		TEST(urgent_ones_come_first),
+		TEST(hand_overs_come_before_news_and_news_before_the_rest),
 		TEST(a_decision_may_take_several_turns),
 		TEST(nothing_begins_without_time_left),
+		TEST(a_write_ends_with_the_time_that_is_left),
 		TEST(what_is_cleared_is_not_written),
+		TEST(writes_to_one_object_are_spaced),
 		TEST(a_quarrel_slows_down),
 #undef TEST
 	};

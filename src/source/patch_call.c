@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+#include "base/log.h"
+#include "source/patch_state.h"
+
+#define BODY_LIMIT_BYTES (4u << 20)
+#define ANSWER_MS 30000
+#define CONFLICTS_AT_ONCE 3
+#define CONFLICT_BASE_MS 50
+#define CONFLICT_CAP_MS 10000
+
+/* --- answers --- */
+
+static void complain(const struct roll_patch_item *item, const char *what,
+		     const struct roll_api_result *result)
+{
+	char shown[300];
+
+	roll_log(ROLL_WARN, "status-not-written", "what=%s object=\"%s\" reason=\"%s\"", what,
+		 item->key, roll_str_show(roll_str_c(result->text), shown, sizeof shown));
+}
+
+/* What was told while the request was on its way. False: nothing. */
+static bool take_later(struct roll_patch_item *item)
+{
+	json_t *later = item->later;
+	bool is_good;
+
+	if (!later)
+		return false;
+	item->later = NULL;
+	is_good = roll_patch_learn(item, later, item->later_in_view);
+	json_decref(later);
+	return is_good;
+}
+
+/* Done with, unless it was asked for again meanwhile: a name may have come back. */
+static void end(struct roll_patch_item *item)
+{
+	if (take_later(item) || item->is_wanted_again)
+		roll_patch_go_on(item);
+	else
+		roll_patch_drop(item);
+}
+
+/* Nobody's fault: read again at once, and in a while if it goes on. */
+static void again(struct roll_patch_item *item)
+{
+	struct roll_patch *patch = item->patch;
+	unsigned beyond;
+
+	take_later(item);
+	if (++item->attempts <= CONFLICTS_AT_ONCE) {
+		roll_patch_go_on(item);
+		return;
+	}
+	beyond = item->attempts - CONFLICTS_AT_ONCE;
+	roll_patch_wait(item,
+			roll_backoff_ms(&beyond, CONFLICT_BASE_MS, CONFLICT_CAP_MS, &patch->seed));
+}
+
+/* What the server finds wrong with the patch will be wrong the next time too. */
+static void on_failure(struct roll_patch_item *item, const char *what,
+		       const struct roll_api_result *result, struct roll_metric *metric)
+{
+	struct roll_patch *patch = item->patch;
+	bool is_denied = result->http_status == 401 || result->http_status == 403;
+
+	roll_patch_forget(item);
+	switch (result->http_status) {
+	case 404:
+		roll_patch_count_one(patch, metric, "gone");
+		patch->failures = 0;
+		end(item);
+		break;
+	case 409:
+		roll_patch_count_one(patch, metric, "conflict");
+		patch->failures = 0;
+		again(item);
+		break;
+	case 400:
+	case 413:
+	case 422:
+		roll_patch_count_one(patch, metric, "refused");
+		patch->failures = 0;
+		complain(item, what, result);
+		end(item);
+		break;
+	default:
+		roll_patch_count_one(patch, metric, is_denied ? "denied" : "failed");
+		complain(item, what, result);
+		roll_patch_pause(patch, result->retry_after_ms);
+		take_later(item);
+		roll_patch_go_on(item);
+		break;
+	}
+}
+
+static void arrive(struct roll_patch_item *item)
+{
+	item->call = NULL;
+	item->patch->in_flight--;
+	roll_patch_wake(item->patch);
+}
+
+/* NULL: none that can be read. A new reference. */
+static json_t *read_answer(struct roll_patch_item *item)
+{
+	json_t *out = NULL;
+
+	if (item->answer.status || roll_json_parse(roll_buf_str(&item->answer), &out, NULL))
+		out = NULL;
+	roll_buf_fini(&item->answer);
+	return out;
+}
+
+static void on_read(void *ctx, const struct roll_api_result *result)
+{
+	static const struct roll_api_result unreadable = {.retry_after_ms = -1,
+							  .text = "the answer is no object"};
+	struct roll_patch_item *item = ctx;
+	struct roll_patch *patch = item->patch;
+	json_t *object = read_answer(item);
+
+	arrive(item);
+	/* What an event told is in the view already; what was read need not be. */
+	if (result->status) {
+		on_failure(item, "read", result, patch->m_reads);
+	} else if (take_later(item) || roll_patch_learn(item, object, false)) {
+		roll_patch_count_one(patch, patch->m_reads, "ok");
+		patch->failures = 0;
+		roll_patch_go_on(item);
+	} else {
+		on_failure(item, "read", &unreadable, patch->m_reads);
+	}
+	json_decref(object);
+}
+
+static void on_written(void *ctx, const struct roll_api_result *result)
+{
+	struct roll_patch_item *item = ctx;
+	struct roll_patch *patch = item->patch;
+	json_t *answer = read_answer(item), *sent = item->sent;
+
+	arrive(item);
+	if (result->status) {
+		item->sent = NULL;
+		on_failure(item, "write", result, patch->m_writes);
+	} else {
+		struct roll_patch_object before = roll_patch_object_of(item);
+
+		patch->failures = 0;
+		item->attempts = 0;
+		if (patch->conf.on_written)
+			patch->conf.on_written(patch->conf.ctx, &before, sent,
+					       roll_json_object(answer, "status"));
+		roll_patch_rest(item);
+		item->sent = NULL;
+		roll_patch_forget(item);
+		/* As a rule this is our own write, come back as an event. */
+		take_later(item);
+		roll_patch_count_one(patch, patch->m_writes, "ok");
+	}
+	json_decref(answer);
+	json_decref(sent);
+}
+
+/* --- requests --- */
+
+static enum roll_status on_body(void *ctx, struct roll_str piece)
+{
+	struct roll_patch_item *item = ctx;
+
+	roll_buf_add_str(&item->answer, piece);
+	return item->answer.status;
+}
+
+static bool start(struct roll_patch_item *item, enum roll_patch_state state, const char *end,
+		  struct roll_api_spec *spec)
+{
+	struct roll_patch *patch = item->patch;
+	struct roll_buf *path = &patch->text;
+
+	roll_buf_reset(path);
+	roll_buf_add_c(path, patch->conf.base);
+	if (item->ns.n) {
+		roll_buf_add_c(path, "/namespaces/");
+		roll_buf_add_str(path, item->ns);
+	}
+	roll_buf_add_char(path, '/');
+	roll_buf_add_str(path, item->resource);
+	roll_buf_add_char(path, '/');
+	roll_buf_add_str(path, item->name);
+	roll_buf_add_c(path, end);
+	spec->path = path->p;
+	spec->on_body = on_body;
+	spec->ctx = item;
+	item->call = path->status ? NULL : roll_api_start(patch->conf.api, spec);
+	if (!item->call)
+		return false;
+	roll_patch_move(item, state);
+	patch->in_flight++;
+	return true;
+}
+
+bool roll_patch_start_read(struct roll_patch_item *item)
+{
+	struct roll_api_spec spec = {.method = "GET", .total_ms = ANSWER_MS, .on_done = on_read};
+
+	item->is_wanted_again = false;
+	return start(item, ROLL_PATCH_READING, "", &spec);
+}
+
+/* The uid does not stop the server, but the version does: a new object never has an old one. */
+bool roll_patch_start_write(struct roll_patch_item *item, json_t *status)
+{
+	const json_t *metadata = roll_json_object(item->object, "metadata");
+	struct roll_api_spec spec = {
+		.method = "PATCH",
+		.content_type = "application/merge-patch+json",
+		.total_ms = ANSWER_MS,
+		.on_done = on_written,
+	};
+	int64_t left = roll_patch_left_ms(item->patch);
+	json_t *body = json_pack("{s:{s:O, s:O}, s:O}", "metadata", "resourceVersion",
+				 json_object_get(metadata, "resourceVersion"), "uid",
+				 json_object_get(metadata, "uid"), "status", status);
+	struct roll_buf text;
+	bool is_started;
+
+	if (left < spec.total_ms)
+		spec.total_ms = left > 0 ? left : 1;
+	roll_buf_init(&text, BODY_LIMIT_BYTES);
+	is_started = body && !roll_json_print(body, &text);
+	spec.body = roll_buf_str(&text);
+	is_started = is_started &&
+		     start(item, ROLL_PATCH_WRITING, "/status?fieldManager=rollcall", &spec);
+	if (is_started)
+		item->sent = json_incref(status);
+	json_decref(body);
+	roll_buf_fini(&text);
+	return is_started;
+}
