@@ -160,6 +160,8 @@ static enum roll_status decide_in(struct roll_publish *publish, struct roll_snap
 	if (!roll_str_eq(row.uid, object->uid) || !is_same_spec(&row, object))
 		return ROLL_ENOENT;
 	status = wanted_status(publish, snap, kind, &row, &wanted);
+	if (publish->has_no_serial)
+		json_object_del(wanted, "serial");
 	if (!status && roll_report_may_overwrite(wanted, object->status))
 		status = roll_report_merge(wanted, object->status, object->generation,
 					   roll_clock_wall_ms(publish->conf.clock) / 1000, out);
@@ -231,7 +233,25 @@ static void note_event(struct roll_publish *publish, enum roll_kind kind,
 	roll_events_note(publish->conf.events, &event);
 }
 
-static void on_written(void *ctx, const struct roll_patch_object *object, const json_t *status)
+/*
+ * Servers drop members that the CRD does not know, without a word. To write one again and again
+ * would be a storm of writes that change nothing.
+ */
+static void look_for_serial(struct roll_publish *publish, const json_t *status,
+			    const json_t *present)
+{
+	if (publish->has_no_serial || !present || !json_object_get(status, "serial") ||
+	    json_object_get(present, "serial"))
+		return;
+	publish->has_no_serial = true;
+	roll_log(ROLL_WARN, "status-has-no-serial",
+		 "reason=\"the CRD of DNSZone has no status.serial; replicas that start at "
+		 "different "
+		 "times may answer with different serials\"");
+}
+
+static void on_written(void *ctx, const struct roll_patch_object *object, const json_t *status,
+		       const json_t *present)
 {
 	struct roll_str now = roll_report_condition(status, "Accepted", "status");
 	struct roll_publish *publish = ctx;
@@ -240,6 +260,7 @@ static void on_written(void *ctx, const struct roll_patch_object *object, const 
 
 	if (!kind_of(object->resource, &kind))
 		return;
+	look_for_serial(publish, status, present);
 	note_event(publish, kind, object, status);
 	/* A zone that begins or ceases to be served: so do all of its record sets. */
 	if (kind == ROLL_KIND_ZONE && now.n &&
@@ -288,8 +309,8 @@ static enum roll_status on_pass_object(void *ctx, json_t *object)
 
 	/* Zones are few, and to count their records takes time. */
 	if (kind == ROLL_KIND_ZONE || decide(publish, &seen, &patch) != ROLL_ENOENT)
-		roll_patch_want(publish->patch, roll_kind_plural(kind), seen.ns, seen.name, object,
-				true, false);
+		roll_patch_want(publish->patch, ROLL_PATCH_BULK, roll_kind_plural(kind), seen.ns,
+				seen.name, object, false);
 	json_decref(patch);
 	return ROLL_OK;
 }
@@ -361,13 +382,12 @@ static void begin_pass(struct roll_publish *publish)
 
 /* --- life --- */
 
-void roll_publish_want(struct roll_publish *publish, enum roll_kind kind, struct roll_str key,
-		       const json_t *known)
+void roll_publish_want(struct roll_publish *publish, enum roll_patch_rank rank, enum roll_kind kind,
+		       struct roll_str key, const json_t *known)
 {
 	struct roll_str name = key, ns = roll_str_cut(&name, '/');
 
-	roll_patch_want(publish->patch, roll_kind_plural(kind), ns, name, known, false,
-			kind == ROLL_KIND_RECORDSET && publish->ops.at < publish->ops.count);
+	roll_patch_want(publish->patch, rank, roll_kind_plural(kind), ns, name, known, true);
 }
 
 static void on_work(void *ctx)

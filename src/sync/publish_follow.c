@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "dns/type.h"
 #include "sync/publish_state.h"
 
 #define OPS_MAX 20000
 #define JOBS_MAX 1000
 #define OPS_A_TURN 32
 #define ROWS_A_TURN 500
-#define NAMES_MAX 200	/* of one object, whose neighbours are looked up one by one */
+#define NAMES_MAX 2000	/* of one object, whose neighbours are looked up one by one */
 #define CLAIMS_MAX 1000 /* at one name */
 #define NAMES_LIMIT_BYTES (64u << 10)
 
@@ -60,6 +61,17 @@ static struct roll_publish_op *add_op(struct roll_publish_ops *ops)
 	return &ops->items[ops->count];
 }
 
+static uint16_t type_of(const struct roll_object_row *row)
+{
+	const struct roll_type_info *info = NULL;
+	json_t *spec = NULL;
+
+	if (!roll_json_parse(row->spec, &spec, NULL))
+		info = roll_type_find_name(roll_json_str(spec, "recordType"));
+	json_decref(spec);
+	return info ? info->type : 0;
+}
+
 /* The row before the change. */
 static enum roll_status read_before(struct roll_publish *publish, struct roll_publish_op *op)
 {
@@ -82,6 +94,8 @@ static enum roll_status read_before(struct roll_publish *publish, struct roll_pu
 			roll_buf_reset(&op->names);
 		if (row.zone.n)
 			op->zone = copy_of(row.zone);
+		if (row.names.n)
+			op->type = type_of(&row);
 	}
 	if (!status && op->kind == ROLL_KIND_ZONE &&
 	    !roll_snap_dzone(snap, roll_str_c(op->key), &number, &dzone)) {
@@ -201,13 +215,15 @@ static enum roll_status on_job_row(void *ctx, const struct roll_object_row *row)
 	char *after;
 
 	if (job->kind == ROLL_PUBLISH_RECORDSETS) {
-		roll_publish_want(slice->publish, ROLL_KIND_RECORDSET, row->key, NULL);
+		roll_publish_want(slice->publish, ROLL_PATCH_BULK, ROLL_KIND_RECORDSET, row->key,
+				  NULL);
 	} else {
 		json_t *spec = NULL;
 
 		if (!roll_json_parse(row->spec, &spec, NULL) &&
 		    roll_str_eq_c(roll_json_str(spec, "dnsZoneClassName"), job->key)) {
-			roll_publish_want(slice->publish, ROLL_KIND_ZONE, row->key, NULL);
+			roll_publish_want(slice->publish, ROLL_PATCH_BULK, ROLL_KIND_ZONE, row->key,
+					  NULL);
 			roll_publish_add_job(slice->publish, ROLL_PUBLISH_RECORDSETS, row->key);
 		}
 		json_decref(spec);
@@ -245,31 +261,43 @@ static void run_job(struct roll_publish *publish, struct roll_snap *snap)
 
 /* --- from a change to what it concerns --- */
 
-static void want_zone(struct roll_publish *publish, struct roll_str key)
+static void want_zone(struct roll_publish *publish, enum roll_patch_rank rank, struct roll_str key)
 {
 	if (key.n)
-		roll_publish_want(publish, ROLL_KIND_ZONE, key, NULL);
+		roll_publish_want(publish, rank, ROLL_KIND_ZONE, key, NULL);
 }
 
-/* The other claims at these names of a DNSZone: who won, who lost. */
-static enum roll_status want_neighbours(struct roll_publish *publish, struct roll_snap *snap,
-					struct roll_str own, struct roll_str zone, uint32_t number,
-					struct roll_str names)
+/* As dns/claim.h decides: a type is served once at a name, a CNAME alone. */
+static bool may_clash(uint16_t a, uint16_t b)
 {
-	struct roll_reader r = roll_reader_of(names.p ? names.p : "", names.n);
+	return a == b || a == ROLL_TYPE_CNAME || b == ROLL_TYPE_CNAME;
+}
+
+struct claimant {
+	struct roll_str key, zone;
+	uint32_t number;
+	uint16_t type;
+	struct roll_str names;
+};
+
+/* The others that may have won or lost one of these names. */
+static enum roll_status want_neighbours(struct roll_publish *publish, struct roll_snap *snap,
+					const struct claimant *own)
+{
+	struct roll_reader r = roll_reader_of(own->names.p ? own->names.p : "", own->names.n);
 	struct roll_dzone_row dzone;
 	enum roll_status status;
 	uint32_t present, count;
 
-	if (!number)
+	if (!own->number)
 		return ROLL_OK;
-	status = roll_snap_dzone(snap, zone, &present, &dzone);
+	status = roll_snap_dzone(snap, own->zone, &present, &dzone);
 	/* Another number: the zone changed as well, and all of it is looked at for that. */
-	if (status || present != number)
+	if (status || present != own->number)
 		return status == ROLL_ENOENT ? ROLL_OK : status;
-	count = names.n ? roll_reader_u32(&r) : 0;
-	if (count > NAMES_MAX || !names.n) {
-		roll_publish_add_job(publish, ROLL_PUBLISH_RECORDSETS, zone);
+	count = own->names.n ? roll_reader_u32(&r) : 0;
+	if (count > NAMES_MAX || !own->names.n) {
+		roll_publish_add_job(publish, ROLL_PUBLISH_RECORDSETS, own->zone);
 		return ROLL_OK;
 	}
 	for (; count && !status; count--) {
@@ -281,14 +309,18 @@ static enum roll_status want_neighbours(struct roll_publish *publish, struct rol
 		if (r.failed || roll_name_from_key(key.p, key.n, &dzone.domain, &name))
 			return ROLL_ECORRUPT;
 		roll_arena_reset(&publish->arena);
-		status = roll_snap_claims(snap, number, &dzone.domain, &name, &publish->arena,
+		status = roll_snap_claims(snap, own->number, &dzone.domain, &name, &publish->arena,
 					  &claims, &claim_count);
 		if (status == ROLL_ENOENT)
 			status = ROLL_OK;
-		for (size_t i = 0; i < claim_count && i < CLAIMS_MAX; i++)
-			if (!roll_str_eq(claims[i].object, own))
-				roll_publish_want(publish, ROLL_KIND_RECORDSET, claims[i].object,
-						  NULL);
+		for (size_t i = 0; i < claim_count && i < CLAIMS_MAX; i++) {
+			if (roll_str_eq(claims[i].object, own->key) ||
+			    !may_clash(own->type, claims[i].rrset.type))
+				continue;
+			want_zone(publish, ROLL_PATCH_HAND_OVER, own->zone);
+			roll_publish_want(publish, ROLL_PATCH_HAND_OVER, ROLL_KIND_RECORDSET,
+					  claims[i].object, NULL);
+		}
 	}
 	return status;
 }
@@ -296,26 +328,30 @@ static enum roll_status want_neighbours(struct roll_publish *publish, struct rol
 static enum roll_status follow_recordset(struct roll_publish *publish, struct roll_snap *snap,
 					 const struct roll_publish_op *op)
 {
-	struct roll_str key = roll_str_c(op->key), zone = roll_str_c(op->zone);
+	const struct claimant before = {roll_str_c(op->key), roll_str_c(op->zone), op->number,
+					op->type, roll_buf_str(&op->names)};
+	struct claimant after = before;
 	struct roll_object_row row;
 	enum roll_status status;
 	bool is_there;
 
-	status = roll_snap_object(snap, ROLL_ROW_RECORDSET, key, &row);
+	status = roll_snap_object(snap, ROLL_ROW_RECORDSET, before.key, &row);
 	is_there = status == ROLL_OK;
 	if (status && status != ROLL_ENOENT)
 		return status;
 	/* Nothing but status or labels changed, as after our own writes. */
 	if (is_there && row.revision == op->revision)
 		return ROLL_OK;
-	status = want_neighbours(publish, snap, key, zone, op->number, roll_buf_str(&op->names));
-	want_zone(publish, zone);
+	want_zone(publish, ROLL_PATCH_NEWS, before.zone);
+	status = want_neighbours(publish, snap, &before);
 	if (status || !is_there)
 		return status;
-	if (!roll_str_eq(row.zone, zone))
-		want_zone(publish, row.zone);
-	return row.names.n ? want_neighbours(publish, snap, key, row.zone, row.number, row.names)
-			   : ROLL_OK;
+	after.zone = row.zone;
+	after.number = row.number;
+	after.names = row.names;
+	after.type = row.names.n ? type_of(&row) : 0;
+	want_zone(publish, ROLL_PATCH_NEWS, after.zone);
+	return row.names.n ? want_neighbours(publish, snap, &after) : ROLL_OK;
 }
 
 /* All that claims the domain, and what lies in zones above it, which it may shadow. */
@@ -338,7 +374,7 @@ static enum roll_status follow_domain(struct roll_publish *publish, struct roll_
 			struct roll_str object = found.row->claims[c].object;
 
 			if (i == 0)
-				want_zone(publish, object);
+				want_zone(publish, ROLL_PATCH_HAND_OVER, object);
 			roll_publish_add_job(publish, ROLL_PUBLISH_RECORDSETS, object);
 		}
 	}
@@ -367,17 +403,22 @@ static enum roll_status follow_zone(struct roll_publish *publish, struct roll_sn
 	return status == ROLL_ENOENT ? ROLL_OK : status;
 }
 
+/* A DNSZone before its record sets: what is told of these stands on its serial. */
 static enum roll_status follow_op(struct roll_publish *publish, struct roll_snap *snap,
 				  const struct roll_publish_op *op)
 {
+	enum roll_status status;
+
 	if (op->kind == ROLL_KIND_CLASS) {
 		roll_publish_add_job(publish, ROLL_PUBLISH_CLASS, roll_str_c(op->key));
 		return ROLL_OK;
 	}
+	status = op->kind == ROLL_KIND_ZONE ? follow_zone(publish, snap, op)
+					    : follow_recordset(publish, snap, op);
 	if (op->json)
-		roll_publish_want(publish, op->kind, roll_str_c(op->key), op->json);
-	return op->kind == ROLL_KIND_ZONE ? follow_zone(publish, snap, op)
-					  : follow_recordset(publish, snap, op);
+		roll_publish_want(publish, ROLL_PATCH_NEWS, op->kind, roll_str_c(op->key),
+				  op->json);
+	return status;
 }
 
 bool roll_publish_is_following(const struct roll_publish *publish)

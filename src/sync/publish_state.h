@@ -21,7 +21,8 @@ struct roll_publish_op {
 	json_t *json;	   /* the object as the event brought it; NULL: it is absent */
 	uint64_t revision; /* of the row before; 0: there was none */
 	uint32_t number;
-	char *zone;	       /* record sets: the DNSZone before; may be NULL */
+	uint16_t type;	       /* record sets, before */
+	char *zone;	       /* ... the DNSZone; may be NULL */
 	struct roll_buf names; /* as in the row */
 	bool has_domain;       /* DNSZones, before */
 	struct roll_name domain;
@@ -61,6 +62,7 @@ struct roll_publish {
 	struct roll_arena arena;
 	bool is_leader;
 	bool is_in_step;	       /* with the source, as far as known */
+	bool has_no_serial;	       /* the cluster's DNSZones have no status.serial */
 	struct roll_publish_ops batch; /* told, not committed yet */
 	struct roll_publish_ops ops;   /* committed, to be followed */
 	struct roll_publish_job *jobs;
@@ -81,8 +83,9 @@ struct roll_publish {
 /* --- publish.c --- */
 
 void roll_publish_pass(struct roll_publish *publish, int64_t delay_ms);
-void roll_publish_want(struct roll_publish *publish, enum roll_kind kind, struct roll_str key,
-		       const json_t *known);
+/* known: the object, as an event told it; may be NULL. */
+void roll_publish_want(struct roll_publish *publish, enum roll_patch_rank rank, enum roll_kind kind,
+		       struct roll_str key, const json_t *known);
 
 /* --- publish_follow.c --- */
 

@@ -123,6 +123,7 @@ static bool put(json_t *patch, const json_t *present, const char *key, json_t *v
 enum roll_status roll_report_merge(const json_t *wanted, const json_t *present, int64_t generation,
 				   int64_t now_s, json_t **out)
 {
+	static const char *const of_zones[] = {"nameservers", "recordCount", "serial"};
 	json_t *patch = json_object(), *list;
 	bool is_good;
 
@@ -136,12 +137,12 @@ enum roll_status roll_report_merge(const json_t *wanted, const json_t *present, 
 		is_good = put(patch, present, "recordSets",
 			      merge_records(list, roll_json_array(present, "recordSets"),
 					    generation, now_s));
-	if (is_good && json_object_get(wanted, "recordCount")) {
-		list = json_object_get(wanted, "nameservers");
-		is_good =
-			put(patch, present, "recordCount",
-			    json_incref(json_object_get(wanted, "recordCount"))) &&
-			put(patch, present, "nameservers", list ? json_incref(list) : json_null());
+	for (size_t i = 0; i < sizeof of_zones / sizeof *of_zones; i++) {
+		json_t *value = json_object_get(wanted, of_zones[i]);
+
+		if (is_good && json_object_get(wanted, "recordCount"))
+			is_good = put(patch, present, of_zones[i],
+				      value ? json_incref(value) : json_null());
 	}
 	if (!is_good || json_object_size(patch) == 0) {
 		json_decref(patch);

@@ -189,11 +189,11 @@ static enum roll_status say_zone(struct roll_report *report, const char **reason
 }
 
 /* Programmed only if a resolver that asks for the zone's SOA and NS gets them. */
-static enum roll_status served_zone(struct roll_report *report, json_t **programmed,
-				    json_t **servers)
+static enum roll_status served_zone(struct roll_report *report, json_t *made, json_t **programmed)
 {
 	const struct roll_zone *zone = report->domain.zone;
 	bool has_soa = false, has_ns = false;
+	json_t *servers = NULL;
 	enum roll_status status;
 
 	if (!zone)
@@ -202,9 +202,12 @@ static enum roll_status served_zone(struct roll_report *report, json_t **program
 	if (!status)
 		status = does_answer(report, zone, ROLL_TYPE_NS, &has_ns);
 	if (!status)
-		status = nameservers(report, zone, servers);
+		status = nameservers(report, zone, &servers);
 	if (status)
 		return status;
+	if (json_object_set_new(made, "nameservers", servers) |
+	    json_object_set_new(made, "serial", json_integer(zone->serial)))
+		return ROLL_ENOMEM;
 	if (has_soa && has_ns) {
 		*programmed = roll_report_make("Programmed", true, "Programmed",
 					       roll_str_c("Default records ensured"));
@@ -221,7 +224,7 @@ static enum roll_status served_zone(struct roll_report *report, json_t **program
 enum roll_status roll_report_zone(struct roll_snap *snap, const struct roll_object_row *row,
 				  uint64_t record_count, json_t **out)
 {
-	json_t *accepted = NULL, *programmed = NULL, *servers = NULL, *made;
+	json_t *accepted = NULL, *programmed = NULL, *made = json_object();
 	const char *reason = NULL;
 	enum roll_status status;
 	struct roll_report report;
@@ -241,12 +244,10 @@ enum roll_status roll_report_zone(struct roll_snap *snap, const struct roll_obje
 	} else if (!status) {
 		accepted = roll_report_make("Accepted", true, "Accepted",
 					    roll_str_c("Nameservers retrieved from downstream"));
-		status = served_zone(&report, &programmed, &servers);
+		status = served_zone(&report, made, &programmed);
 	}
-	made = json_object();
 	if (json_object_set_new(made, "conditions", roll_report_make_both(accepted, programmed)) |
-	    json_object_set_new(made, "recordCount", json_integer((json_int_t)record_count)) |
-	    (servers ? json_object_set_new(made, "nameservers", servers) : 0))
+	    json_object_set_new(made, "recordCount", json_integer((json_int_t)record_count)))
 		status = status ? status : ROLL_ENOMEM;
 	if (status)
 		json_decref(made);
