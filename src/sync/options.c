@@ -85,7 +85,7 @@ enum roll_status roll_sync_options_parse(int argc, char **argv, struct roll_sync
 	int rest = 0;
 
 	*o = (struct roll_sync_options){.controller = "powerdns",
-					.status = "never",
+					.status = "leader",
 					.relist_ms = RELIST_MS,
 					.log_level = "info",
 					.log_format = "kv"};
