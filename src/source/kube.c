@@ -58,6 +58,7 @@ static void on_trouble(void *ctx, const char *why)
 {
 	struct roll_kube *kube = ctx;
 
+	kube->confirmed_ms = 0; /* the next proof is news */
 	kube->conf.sink->unreachable(kube->conf.sink->ctx, why);
 }
 

@@ -154,12 +154,6 @@ void roll_patch_drop(struct roll_patch_item *item)
 	free(item);
 }
 
-void roll_patch_count_one(struct roll_patch *patch, struct roll_metric *metric, const char *result)
-{
-	roll_metric_add(metric, result, NULL, 1);
-	roll_metric_set(patch->m_queue, NULL, NULL, (double)roll_patch_count(patch));
-}
-
 /* --- pace --- */
 
 static int64_t now_ms(const struct roll_patch *patch)
@@ -258,7 +252,7 @@ void roll_patch_wake(struct roll_patch *patch)
 /* Nothing to write. One that was written lately is kept for as long as that counts. */
 static void settle(struct roll_patch_item *item)
 {
-	roll_patch_count_one(item->patch, item->patch->m_writes, "unchanged");
+	roll_metric_add(item->patch->m_writes, "unchanged", NULL, 1);
 	roll_patch_forget(item);
 	if (!item->written) {
 		roll_patch_drop(item);
@@ -335,6 +329,7 @@ static void on_turn(void *ctx)
 	for (unsigned left = DECISIONS_A_TURN; left && can_go_on && first_ready(patch); left--)
 		/* With all places taken there is nothing that could be sent. */
 		can_go_on = patch->in_flight < IN_FLIGHT && handle(first_ready(patch));
+	roll_metric_set(patch->m_queue, NULL, NULL, (double)roll_patch_count(patch));
 	if (can_go_on && first_ready(patch))
 		roll_timer_set(patch->timer, 0);
 	else if (patch->items)

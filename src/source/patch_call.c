@@ -69,25 +69,25 @@ static void on_failure(struct roll_patch_item *item, const char *what,
 	roll_patch_forget(item);
 	switch (result->http_status) {
 	case 404:
-		roll_patch_count_one(patch, metric, "gone");
+		roll_metric_add(metric, "gone", NULL, 1);
 		patch->failures = 0;
 		end(item);
 		break;
 	case 409:
-		roll_patch_count_one(patch, metric, "conflict");
+		roll_metric_add(metric, "conflict", NULL, 1);
 		patch->failures = 0;
 		again(item);
 		break;
 	case 400:
 	case 413:
 	case 422:
-		roll_patch_count_one(patch, metric, "refused");
+		roll_metric_add(metric, "refused", NULL, 1);
 		patch->failures = 0;
 		complain(item, what, result);
 		end(item);
 		break;
 	default:
-		roll_patch_count_one(patch, metric, is_denied ? "denied" : "failed");
+		roll_metric_add(metric, is_denied ? "denied" : "failed", NULL, 1);
 		complain(item, what, result);
 		roll_patch_pause(patch, result->retry_after_ms);
 		take_later(item);
@@ -127,7 +127,7 @@ static void on_read(void *ctx, const struct roll_api_result *result)
 	if (result->status) {
 		on_failure(item, "read", result, patch->m_reads);
 	} else if (take_later(item) || roll_patch_learn(item, object, false)) {
-		roll_patch_count_one(patch, patch->m_reads, "ok");
+		roll_metric_add(patch->m_reads, "ok", NULL, 1);
 		patch->failures = 0;
 		roll_patch_go_on(item);
 	} else {
@@ -159,7 +159,7 @@ static void on_written(void *ctx, const struct roll_api_result *result)
 		roll_patch_forget(item);
 		/* As a rule this is our own write, come back as an event. */
 		take_later(item);
-		roll_patch_count_one(patch, patch->m_writes, "ok");
+		roll_metric_add(patch->m_writes, "ok", NULL, 1);
 	}
 	json_decref(answer);
 	json_decref(sent);

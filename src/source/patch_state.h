@@ -82,7 +82,6 @@ void roll_patch_drop(struct roll_patch_item *item);
 /* The server is in trouble, or does not want us: nobody's turn for a while. */
 void roll_patch_pause(struct roll_patch *patch, int64_t retry_after_ms);
 void roll_patch_wake(struct roll_patch *patch);
-void roll_patch_count_one(struct roll_patch *patch, struct roll_metric *metric, const char *result);
 
 /* --- patch_call.c --- */
 

@@ -251,32 +251,13 @@ static void want_many(struct world *world, enum roll_patch_rank rank, const char
 	}
 }
 
-static bool is_idle(void *ctx)
+static double metric(struct world *world, const char *start)
 {
-	return roll_patch_count(((struct world *)ctx)->patch) == 0;
-}
-
-static void settle(struct world *world)
-{
-	assert_true(turn_until(world->loop, is_idle, world, SOON_MS));
-}
-
-static bool has_writes(void *ctx)
-{
-	struct world *world = ctx;
-
-	return world->writes >= world->want;
-}
-
-static double result(struct world *world, const char *what)
-{
-	char start[80];
 	struct roll_buf text;
 	uint32_t value = 0;
 	struct roll_str rest;
 	const char *at;
 
-	snprintf(start, sizeof start, "\nrollcall_sync_status_patches_total{result=\"%s\"} ", what);
 	roll_buf_init(&text, 1u << 20);
 	roll_metrics_print(world->metrics, &text);
 	at = strstr(text.p, start);
@@ -287,6 +268,33 @@ static double result(struct world *world, const char *what)
 	}
 	roll_buf_fini(&text);
 	return value;
+}
+
+static double result(struct world *world, const char *what)
+{
+	char start[80];
+
+	snprintf(start, sizeof start, "\nrollcall_sync_status_patches_total{result=\"%s\"} ", what);
+	return metric(world, start);
+}
+
+static bool is_idle(void *ctx)
+{
+	return roll_patch_count(((struct world *)ctx)->patch) == 0;
+}
+
+static void settle(struct world *world)
+{
+	assert_true(turn_until(world->loop, is_idle, world, SOON_MS));
+	turn_ms(world->loop, 1);
+	assert_true(metric(world, "\nrollcall_sync_status_queue ") == 0);
+}
+
+static bool has_writes(void *ctx)
+{
+	struct world *world = ctx;
+
+	return world->writes >= world->want;
 }
 
 static json_t *known_object(int version, int value)
