@@ -112,6 +112,16 @@ static bool kind_of(struct roll_str resource, enum roll_kind *out)
 	return false;
 }
 
+#define KEY_SIZE 512 /* of "ns/name"; neither is longer than 253 bytes */
+
+static struct roll_str key_of(const struct roll_patch_object *object, char out[KEY_SIZE])
+{
+	int n = snprintf(out, KEY_SIZE, ROLL_STR_FMT "/" ROLL_STR_FMT, ROLL_STR_ARG(object->ns),
+			 ROLL_STR_ARG(object->name));
+
+	return n > 0 && n < KEY_SIZE ? roll_str_n(out, (size_t)n) : roll_str_n("", 0);
+}
+
 /* Is the row about this spec? Generations count changes of it, also those that lists skip. */
 static bool is_same_spec(const struct roll_object_row *row, const struct roll_patch_object *object)
 {
@@ -148,13 +158,11 @@ static enum roll_status decide_in(struct roll_publish *publish, struct roll_snap
 	enum roll_kind kind = ROLL_KIND_ZONE;
 	enum roll_status status;
 	json_t *wanted = NULL;
-	char key[512];
+	char text[KEY_SIZE];
 
-	if (!kind_of(object->resource, &kind) || object->ns.n + object->name.n + 2 > sizeof key)
+	if (!kind_of(object->resource, &kind))
 		return ROLL_ENOENT;
-	snprintf(key, sizeof key, ROLL_STR_FMT "/" ROLL_STR_FMT, ROLL_STR_ARG(object->ns),
-		 ROLL_STR_ARG(object->name));
-	status = roll_snap_object(snap, (enum roll_row_kind)kind, roll_str_c(key), &row);
+	status = roll_snap_object(snap, (enum roll_row_kind)kind, key_of(object, text), &row);
 	if (status)
 		return status;
 	if (!roll_str_eq(row.uid, object->uid) || !is_same_spec(&row, object))
@@ -208,6 +216,19 @@ static const char *event_reason(enum roll_kind kind, bool is_programmed, struct 
 	return kind == ROLL_KIND_ZONE ? ROLL_EVENT_ZONE_FAILED : ROLL_EVENT_RECORDSET_FAILED;
 }
 
+/* The DNSZone of a record set, as long as the snapshot lasts. */
+static void find_zone(struct roll_snap *snap, struct roll_str key, struct roll_event *event)
+{
+	struct roll_object_row row, zone;
+
+	if (roll_snap_object(snap, ROLL_ROW_RECORDSET, key, &row) ||
+	    roll_snap_object(snap, ROLL_ROW_ZONE, row.zone, &zone))
+		return;
+	event->zone_name = row.zone;
+	roll_str_cut(&event->zone_name, '/');
+	event->zone_uid = zone.uid;
+}
+
 static void note_event(struct roll_publish *publish, enum roll_kind kind,
 		       const struct roll_patch_object *object, const json_t *status)
 {
@@ -216,6 +237,8 @@ static void note_event(struct roll_publish *publish, enum roll_kind kind,
 	struct roll_str reason = roll_report_condition(status, "Programmed", "reason");
 	struct roll_str note = roll_report_condition(status, "Programmed", "message");
 	bool is_programmed = roll_str_eq_c(now, "True");
+	struct roll_snap *snap = NULL;
+	char text[KEY_SIZE];
 	struct roll_event event = {
 		.kind = kind, .ns = object->ns, .name = object->name, .uid = object->uid};
 
@@ -230,7 +253,11 @@ static void note_event(struct roll_publish *publish, enum roll_kind kind,
 	event.reason = event_reason(kind, is_programmed, reason);
 	event.is_warning = !is_programmed;
 	event.note = note.n ? note.p : ""; /* of a JSON string, so that a NUL is behind it */
+	if (kind == ROLL_KIND_RECORDSET &&
+	    !roll_snap_begin(roll_writer_view(publish->conf.writer), true, &snap, NULL))
+		find_zone(snap, key_of(object, text), &event);
 	roll_events_note(publish->conf.events, &event);
+	roll_snap_end(snap);
 }
 
 /*
@@ -253,22 +280,13 @@ static void look_for_serial(struct roll_publish *publish, const json_t *status,
 static void on_written(void *ctx, const struct roll_patch_object *object, const json_t *status,
 		       const json_t *present)
 {
-	struct roll_str now = roll_report_condition(status, "Accepted", "status");
 	struct roll_publish *publish = ctx;
 	enum roll_kind kind = ROLL_KIND_ZONE;
-	char key[512];
 
 	if (!kind_of(object->resource, &kind))
 		return;
 	look_for_serial(publish, status, present);
 	note_event(publish, kind, object, status);
-	/* A zone that begins or ceases to be served: so do all of its record sets. */
-	if (kind == ROLL_KIND_ZONE && now.n &&
-	    !roll_str_eq(now, roll_report_condition(object->status, "Accepted", "status"))) {
-		snprintf(key, sizeof key, ROLL_STR_FMT "/" ROLL_STR_FMT, ROLL_STR_ARG(object->ns),
-			 ROLL_STR_ARG(object->name));
-		roll_publish_add_job(publish, ROLL_PUBLISH_RECORDSETS, roll_str_c(key));
-	}
 }
 
 /* --- the pass over all objects --- */

@@ -10,7 +10,7 @@
 #define OPS_MAX 20000
 #define JOBS_MAX 1000
 #define OPS_A_TURN 32
-#define ROWS_A_TURN 500
+#define ROWS_A_TURN 200
 #define NAMES_MAX 2000	/* of one object, whose neighbours are looked up one by one */
 #define CLAIMS_MAX 1000 /* at one name */
 #define NAMES_LIMIT_BYTES (64u << 10)
