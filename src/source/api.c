@@ -91,8 +91,10 @@ static void finish(struct roll_api_call *call, const struct roll_api_result *res
 static void on_done(void *ctx, const struct roll_http_result *http)
 {
 	struct roll_api_call *call = ctx;
-	struct roll_api_result result = {http->status, http->http_status, http->retry_after_ms,
-					 roll_str_n(NULL, 0), http->text};
+	struct roll_api_result result = {.status = http->status,
+					 .http_status = http->http_status,
+					 .retry_after_ms = http->retry_after_ms,
+					 .text = http->text};
 	struct roll_str body = roll_str_trim(roll_buf_str(&call->status_text)), message = body;
 	char shown[200], text[256];
 	json_t *status = NULL;
@@ -107,6 +109,8 @@ static void on_done(void *ctx, const struct roll_http_result *http)
 
 			message = roll_json_str(status, "message");
 			result.reason = roll_json_str(status, "reason");
+			result.cause = roll_json_str(
+				json_array_get(roll_json_array(details, "causes"), 0), "reason");
 			if (result.retry_after_ms < 0 && json_is_integer(after) &&
 			    json_integer_value(after) >= 0 && json_integer_value(after) <= 86400)
 				result.retry_after_ms = json_integer_value(after) * 1000;
@@ -149,7 +153,8 @@ static void on_identity(void *ctx, const struct roll_http_identity *identity,
 		.on_done = on_done,
 		.ctx = call,
 	};
-	struct roll_api_result failed = {ROLL_ENOMEM, 0, -1, {NULL, 0}, "out of memory"};
+	struct roll_api_result failed = {
+		.status = ROLL_ENOMEM, .retry_after_ms = -1, .text = "out of memory"};
 	char text[sizeof err->where + sizeof err->text + 2];
 	struct roll_buf url;
 

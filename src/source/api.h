@@ -17,7 +17,8 @@ struct roll_api_result {
 	int http_status;	 /* 0: no answer */
 	int64_t retry_after_ms;	 /* -1: not told */
 	struct roll_str reason;	 /* "Expired"; of the Status object, may be empty */
-	const char *text;	 /* "403 Forbidden: ..."; printable; empty on success */
+	struct roll_str cause; /* "NamespaceTerminating"; the first in its details, may be empty */
+	const char *text;      /* "403 Forbidden: ..."; printable; empty on success */
 };
 
 struct roll_api_spec {
