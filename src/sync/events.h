@@ -8,30 +8,21 @@
 
 /*
  * What happened to an object, for whoever looks at it: events.k8s.io/v1. Nothing depends on them:
- * they are sent when there is time, and dropped rather than waited for.
+ * they are sent when there is time, one after the other, and dropped rather than waited for.
  *
- * The same event again within ten minutes becomes a series of the first. An object may cause ten
- * different events in a row and one more each minute. What cannot be sent for ten minutes is
- * dropped, so is what finds the queue full.
+ * The same event again within ten minutes becomes a series of the first; repeats are gathered for
+ * half a minute before the server is told. An object may cause ten different events in a row and
+ * one more each minute. What cannot be sent for ten minutes is dropped, so is what finds the memory
+ * for ten minutes full.
  */
 struct roll_events;
-
-/* How long things take, in milliseconds; tests are faster. */
-struct roll_events_pace {
-	int64_t gap_ms;	      /* between two requests */
-	int64_t series_ms;    /* repeats are gathered this long */
-	int64_t call_ms;      /* until a request is answered */
-	int64_t backoff_base_ms, backoff_cap_ms;
-};
-extern const struct roll_events_pace roll_events_pace_default;
 
 struct roll_events_conf {
 	struct roll_loop *loop;
 	struct roll_api *api;
 	const char *instance; /* which replica: reportingInstance, cut after 128 bytes; copied */
 	const struct roll_clock *clock;
-	struct roll_metrics *metrics;	       /* may be NULL */
-	const struct roll_events_pace *pace; /* NULL: the default */
+	struct roll_metrics *metrics; /* may be NULL */
 };
 
 /* All is copied. */
@@ -42,7 +33,7 @@ struct roll_event {
 	struct roll_str zone_name, zone_uid;
 	const char *reason; /* one of those below */
 	bool is_warning;
-	const char *note; /* cut after 1024 bytes */
+	const char *note; /* UTF-8; cut after 1024 bytes */
 };
 
 #define ROLL_EVENT_ZONE_PROGRAMMED "ZoneProgrammed"
@@ -52,6 +43,7 @@ struct roll_event {
 #define ROLL_EVENT_CONFLICT "Conflict"
 #define ROLL_EVENT_ZONE_IN_USE "DNSZoneInUse"
 
+/* EINVAL: no instance. */
 enum roll_status roll_events_new(const struct roll_events_conf *conf, struct roll_events **out,
 				 struct roll_err *err) ROLL_MUST_CHECK;
 /* What was not sent is forgotten. Not to be called from a callback. Accepts NULL. */
