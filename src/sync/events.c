@@ -118,7 +118,7 @@ static json_t *new_event(const struct roll_events *events, const struct roll_eve
 
 /* --- pace --- */
 
-/* Nothing before the pause is over; the gap to the next request is already in there. */
+/* Nothing is sent before the longest pause is over. */
 static void pause_for(struct roll_events *events, int64_t pause_ms)
 {
 	int64_t until_ms = now_ms(events) + pause_ms;
@@ -192,22 +192,23 @@ static enum answer judge(const struct roll_events *events, const struct roll_api
 static void complain(struct roll_events *events, enum answer answer,
 		     const struct roll_api_result *result)
 {
-	const char *verb = verbs[events->verb], *ns = ns_of(events->sent);
-	char shown[300];
+	const char *verb = verbs[events->verb];
+	char ns[100], name[300], reason[300];
 
-	roll_str_show(roll_str_c(result->text), shown, sizeof shown);
+	roll_str_show(roll_str_c(ns_of(events->sent)), ns, sizeof ns);
+	roll_str_show(roll_str_c(events->sent->object->name), name, sizeof name);
+	roll_str_show(roll_str_c(result->text), reason, sizeof reason);
 	if (answer == DENIED) {
 		roll_log(events->is_denied[events->verb] ? ROLL_DEBUG : ROLL_WARN,
 			 "events-not-allowed",
-			 "text=\"may not %s %s, so objects get no events\" namespace=%s "
+			 "text=\"may not %s %s, so objects get no events\" namespace=\"%s\" "
 			 "reason=\"%s\"",
-			 verb, RESOURCE, ns, shown);
+			 verb, RESOURCE, ns, reason);
 		events->is_denied[events->verb] = true;
 		return;
 	}
 	roll_log(events->is_troubled || answer == GONE ? ROLL_DEBUG : ROLL_WARN, "event-not-sent",
-		 "verb=%s namespace=%s object=%s reason=\"%s\"", verb, ns,
-		 events->sent->object->name, shown);
+		 "verb=%s namespace=\"%s\" object=\"%s\" reason=\"%s\"", verb, ns, name, reason);
 	events->is_troubled |= answer != GONE;
 }
 
@@ -215,7 +216,6 @@ static void complain(struct roll_events *events, enum answer answer,
 static void settle(struct roll_events *events, struct roll_events_entry *entry, uint32_t told)
 {
 	entry->is_created = true;
-	entry->told = told;
 	roll_events_move(&events->table, entry,
 			 entry->count > told ? ROLL_EVENTS_LATER : ROLL_EVENTS_IDLE);
 }

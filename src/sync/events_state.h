@@ -28,11 +28,11 @@ struct roll_events_entry {
 	struct roll_events_entry *queue_prev, *queue_next; /* SOON and LATER */
 	enum roll_events_state state;
 	int64_t due_ms;
-	uint64_t stamp;	      /* makes the name unique */
-	bool is_created;      /* as far as known, the server has it */
-	bool may_be_created;  /* it was sent, but the answer got lost */
-	bool is_given_up;     /* the server does not want it */
-	uint32_t count, told; /* told: as the server knows it */
+	uint64_t stamp;	     /* makes the name unique */
+	bool is_created;     /* as far as known, the server has it */
+	bool may_be_created; /* it was sent, but the answer got lost */
+	bool is_given_up;    /* the server does not want it */
+	uint32_t count;
 	int64_t last_ms;
 	int64_t first_wall_ms, last_wall_ms;
 	const char *uid, *zone_name, *zone_uid, *reason, *note;

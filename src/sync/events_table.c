@@ -12,12 +12,11 @@
 #define ENTRIES_MAX 10000
 #define BYTES_MAX ((size_t)16 << 20)
 /*
- * Different events of an object: so many in a row, then one each time. An object is forgotten with
- * its last event, and by then it may cause a whole row again.
+ * Different events of an object: so many in a row, then one each minute. An object is forgotten
+ * with its last event, which is just when it may cause a whole row again.
  */
 #define BURST 10
-#define REFILL_MS 60000
-_Static_assert(BURST *REFILL_MS <= MEMORY_MS, "an object is forgotten too early");
+#define REFILL_MS (MEMORY_MS / BURST)
 
 #define NAME_MAX_BYTES (ROLL_EVENTS_NAME_SIZE - 1)
 #define NOTE_MAX_BYTES 1024
@@ -233,15 +232,12 @@ static struct roll_events_entry *find_entry(const struct roll_events_table *tabl
 					    struct roll_events_object *object, bool is_warning)
 {
 	const struct roll_buf *identity = &table->identity;
-	struct roll_events_entry *entry;
+	struct roll_events_entry *entry = object->entries;
 
-	DL_FOREACH(object->entries, entry)
-	{
-		if (entry->is_warning == is_warning && entry->identity_n == identity->n &&
-		    memcmp(entry->identity, identity->p, identity->n) == 0)
-			return entry;
-	}
-	return NULL;
+	while (entry && (entry->is_warning != is_warning || entry->identity_n != identity->n ||
+			 memcmp(entry->identity, identity->p, identity->n) != 0))
+		entry = entry->next;
+	return entry;
 }
 
 /* A token bucket, told by the time when it is full again. */

@@ -1028,7 +1028,7 @@ static void without_permission_one_is_tried_now_and_then(void **state)
 	assert_int_equal(world->count, 1);
 	assert_int_equal(world->warnings, 1);
 	assert_non_null(strstr(world->logged, "may not create events.events.k8s.io"));
-	assert_non_null(strstr(world->logged, "namespace=team-a"));
+	assert_non_null(strstr(world->logged, "namespace=\"team-a\""));
 	turn_ms(world->loop, MINUTE - 1);
 	assert_int_equal(world->count, 1);
 	turn_ms(world->loop, 9 * MINUTE);
