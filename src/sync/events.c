@@ -248,7 +248,7 @@ static void on_done(void *ctx, const struct roll_api_result *result)
 		settle(events, entry, 1);
 		break;
 	case EXPIRED:
-		entry->is_created = entry->may_be_created = false;
+		entry->is_created = false;
 		roll_events_move(&events->table, entry, ROLL_EVENTS_SOON);
 		break;
 	case DENIED:

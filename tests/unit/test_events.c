@@ -41,7 +41,7 @@ struct world {
 	struct roll_metrics *metrics;
 	struct roll_events *events;
 	struct request requests[RECORDED]; /* the first ones */
-	size_t count;			   /* of all */
+	size_t count, patches;		   /* of all */
 	struct answer answers[16];	   /* of the next requests; 201 when there is none left */
 	size_t answer_count, answered;
 	struct answer always;		    /* code 0: as above */
@@ -77,6 +77,7 @@ static int on_other(void *ctx, const char *method, const char *path, json_t *bod
 		request->at_ms = turn_elapsed_ms();
 	}
 	world->count++;
+	world->patches += strcmp(method, "PATCH") == 0;
 	if (world->meanwhile)
 		roll_events_note(world->events, world->meanwhile);
 	world->meanwhile = NULL;
@@ -706,6 +707,22 @@ static void a_flood_costs_a_few_requests(void **state)
 	assert_int_equal(roll_events_pending(world->events), 0);
 }
 
+static void series_are_told_however_much_is_new(void **state)
+{
+	struct world *world = *state;
+
+	note(world, &plain);
+	settle(world);
+	note(world, &plain);
+	/* Twice as many as can be sent. */
+	for (size_t i = 0; i < 70; i++) {
+		for (size_t k = 0; k < 20; k++)
+			note_number(world, "zone", i * 20 + k);
+		turn_ms(world->loop, SECOND);
+	}
+	assert_int_equal(world->patches, 1);
+}
+
 static void requests_keep_their_distance(void **state)
 {
 	struct world *world = *state;
@@ -749,17 +766,17 @@ static void the_queue_is_bounded_in_bytes(void **state)
 	fake_api_stop(world->server);
 	memset(text, 'x', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
+	memset(name, 'a', sizeof name - 1);
 	event.note = text;
+	event.zone_name = roll_str_n(text, 253);
+	event.name = roll_str_n(name, sizeof name - 1);
 	for (size_t i = 0; i < 9900; i++) {
-		memset(name, 'a', sizeof name - 1);
-		name[sizeof name - 1] = '\0';
 		snprintf(name, sizeof name, "%zu", i);
 		name[strlen(name)] = 'a';
-		event.name = roll_str_n(name, sizeof name - 1);
 		note(world, &event);
 	}
 	pending = roll_events_pending(world->events);
-	assert_in_range(pending, 5000, (16u << 20) / (1024 + 253));
+	assert_in_range(pending, 7000, 9500);
 	assert_int_equal(result(world, "full"), 9900 - pending);
 }
 
@@ -798,9 +815,10 @@ static void news_of_an_hour_ago_is_no_news(void **state)
 	struct world *world = *state;
 
 	fake_api_stop(world->server);
-	note_name(world, "quiet");
 	for (size_t i = 0; i < 12; i++) {
 		note_name(world, "restless");
+		if (i == 0)
+			note_name(world, "quiet");
 		turn_ms(world->loop, 5 * MINUTE);
 	}
 	/* A few a minute, not more; told once. */
@@ -833,11 +851,14 @@ static void a_server_in_trouble_is_asked_less_and_less(void **state)
 		note_number(world, "zone", i);
 	turn_ms(world->loop, 2 * SECOND);
 	assert_int_equal(world->count, 10);
-	/* Trouble of another day is told again. */
+	/* Trouble of another day is told again, and begins with short pauses. */
 	world->always.code = 500;
 	note_name(world, "last");
-	turn_ms(world->loop, SECOND);
+	settle(world);
 	assert_int_equal(world->warnings, 2);
+	world->always.code = 0;
+	turn_ms(world->loop, SECOND);
+	assert_int_equal(roll_events_pending(world->events), 0);
 }
 
 static bool has_one(void *ctx)
@@ -897,6 +918,54 @@ static void the_server_says_when_to_come_back(void **state)
 	turn_ms(world->loop, 2 * SECOND);
 	assert_int_equal(world->count, 3);
 	assert_int_equal(result(world, "ok"), 2);
+}
+
+static void nobody_waits_for_a_day(void **state)
+{
+	struct world *world = *state;
+
+	world->answers[0] = (struct answer){429, "TooManyRequests", NULL, 86400};
+	world->answer_count = 1;
+	note_name(world, "one");
+	turn_ms(world->loop, 10 * MINUTE);
+	note_name(world, "two");
+	turn_ms(world->loop, 2 * SECOND);
+	assert_int_equal(result(world, "ok"), 1);
+	assert_int_equal(result(world, "late"), 1);
+}
+
+static void to_forget_one_does_not_send_another(void **state)
+{
+	struct world *world = *state;
+
+	world->answers[0] = (struct answer){201, "", NULL, 0};
+	world->answers[1] = (struct answer){429, "TooManyRequests", NULL, 60};
+	world->answer_count = 2;
+	note_name(world, "old");
+	turn_ms(world->loop, 9 * MINUTE + 50 * SECOND);
+	note_name(world, "new");
+	turn_ms(world->loop, 59 * SECOND);
+	assert_int_equal(world->count, 2);
+	turn_ms(world->loop, 3 * SECOND);
+	assert_int_equal(world->count, 3);
+}
+
+static void what_is_on_its_way_is_not_forgotten(void **state)
+{
+	struct world *world = *state;
+
+	world->answers[0] = (struct answer){429, "TooManyRequests", NULL, 595};
+	world->answer_count = 1;
+	note_name(world, "old");
+	settle(world);
+	fake_api_script(world->server, "POST", NULL, 1);
+	turn_ms(world->loop, 10 * MINUTE + SECOND);
+	note_name(world, "new");
+	assert_int_equal(roll_events_pending(world->events), 2);
+	turn_ms(world->loop, 20 * SECOND);
+	assert_int_equal(roll_events_pending(world->events), 0);
+	assert_int_equal(result(world, "late"), 1);
+	assert_int_equal(result(world, "ok"), 1);
 }
 
 static void a_lost_answer_does_not_make_two(void **state)
@@ -1130,6 +1199,7 @@ int main(void)
 		TEST(an_object_causes_ten_in_a_row_and_one_a_minute),
 		TEST(one_that_is_made_anew_is_still_the_same_object),
 		TEST(a_flood_costs_a_few_requests),
+		TEST(series_are_told_however_much_is_new),
 		TEST(requests_keep_their_distance),
 		TEST(the_queue_is_bounded_in_number),
 		TEST(the_queue_is_bounded_in_bytes),
@@ -1139,6 +1209,9 @@ int main(void)
 		TEST(pauses_differ),
 		TEST(one_that_always_fails_does_not_stop_the_others),
 		TEST(the_server_says_when_to_come_back),
+		TEST(nobody_waits_for_a_day),
+		TEST(to_forget_one_does_not_send_another),
+		TEST(what_is_on_its_way_is_not_forgotten),
 		TEST(a_lost_answer_does_not_make_two),
 		TEST(a_name_that_is_taken_is_given_up),
 		TEST(a_series_that_cannot_be_told_now_is_told_later),
