@@ -87,10 +87,10 @@ static json_t *reference(const char *kind, const char *ns, const char *name, con
 			 "namespace", or_null(ns), "name", name, "uid", or_null(uid));
 }
 
-/* Events about objects that are in no namespace are in this one. */
+/* Those about objects in no namespace are in this one: Kubernetes 1.20 takes them nowhere else. */
 static const char *ns_of(const struct roll_events_entry *entry)
 {
-	return entry->object->ns[0] ? entry->object->ns : "default";
+	return entry->object->ns[0] ? entry->object->ns : "kube-system";
 }
 
 /* NULL without memory. */
@@ -193,22 +193,21 @@ static void complain(struct roll_events *events, enum answer answer,
 		     const struct roll_api_result *result)
 {
 	const char *verb = verbs[events->verb];
-	char ns[100], name[300], reason[300];
+	char ns[100], name[300];
 
 	roll_str_show(roll_str_c(ns_of(events->sent)), ns, sizeof ns);
 	roll_str_show(roll_str_c(events->sent->object->name), name, sizeof name);
-	roll_str_show(roll_str_c(result->text), reason, sizeof reason);
 	if (answer == DENIED) {
 		roll_log(events->is_denied[events->verb] ? ROLL_DEBUG : ROLL_WARN,
 			 "events-not-allowed",
-			 "text=\"may not %s %s, so objects get no events\" namespace=\"%s\" "
+			 "text=\"may not %s %s, so objects get no events\" namespace=%s "
 			 "reason=\"%s\"",
-			 verb, RESOURCE, ns, reason);
+			 verb, RESOURCE, ns, result->text);
 		events->is_denied[events->verb] = true;
 		return;
 	}
 	roll_log(events->is_troubled || answer == GONE ? ROLL_DEBUG : ROLL_WARN, "event-not-sent",
-		 "verb=%s namespace=\"%s\" object=\"%s\" reason=\"%s\"", verb, ns, name, reason);
+		 "verb=%s namespace=%s object=%s reason=\"%s\"", verb, ns, name, result->text);
 	events->is_troubled |= answer != GONE;
 }
 

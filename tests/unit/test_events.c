@@ -340,7 +340,7 @@ static void a_warning_about_a_record_set_names_its_zone(void **state)
 		    "\"name\":\"example-com\",\"namespace\":\"team-a\"}");
 }
 
-static void an_object_in_no_namespace_has_its_events_in_default(void **state)
+static void an_object_in_no_namespace_has_its_events_in_kube_system(void **state)
 {
 	struct world *world = *state;
 	struct roll_event event = plain;
@@ -350,14 +350,14 @@ static void an_object_in_no_namespace_has_its_events_in_default(void **state)
 	event.ns = roll_str_c("");
 	note(world, &event);
 	settle(world);
-	assert_string_equal(request_at(world, 0)->path, BASE "default/events");
+	assert_string_equal(request_at(world, 0)->path, BASE "kube-system/events");
 	regarding = roll_json_object(request_at(world, 0)->body, "regarding");
 	assert_string_equal(roll_json_str(regarding, "kind").p, "DNSZoneClass");
 	assert_null(json_object_get(regarding, "namespace"));
 	assert_string_equal(
 		roll_json_str(roll_json_object(request_at(world, 0)->body, "metadata"), "namespace")
 			.p,
-		"default");
+		"kube-system");
 }
 
 static bool is_alphanumeric(char c)
@@ -1097,7 +1097,7 @@ static void without_permission_one_is_tried_now_and_then(void **state)
 	assert_int_equal(world->count, 1);
 	assert_int_equal(world->warnings, 1);
 	assert_non_null(strstr(world->logged, "may not create events.events.k8s.io"));
-	assert_non_null(strstr(world->logged, "namespace=\"team-a\""));
+	assert_non_null(strstr(world->logged, "namespace=team-a "));
 	turn_ms(world->loop, MINUTE - 1);
 	assert_int_equal(world->count, 1);
 	turn_ms(world->loop, 9 * MINUTE);
@@ -1183,7 +1183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_event_says_all_that_the_server_wants),
 		TEST(a_warning_about_a_record_set_names_its_zone),
-		TEST(an_object_in_no_namespace_has_its_events_in_default),
+		TEST(an_object_in_no_namespace_has_its_events_in_kube_system),
 		TEST(the_name_of_an_event_is_valid_whatever_the_object_is_called),
 		TEST(no_two_events_have_the_same_name),
 		TEST(a_note_is_cut_between_characters),
