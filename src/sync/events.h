@@ -12,8 +12,8 @@
  *
  * The same event again within ten minutes becomes a series of the first; repeats are gathered for
  * half a minute before the server is told. An object may cause ten different events in a row and
- * one more each minute. What cannot be sent for ten minutes is dropped, so is what finds the memory
- * for ten minutes full.
+ * one more each minute. What cannot be sent for ten minutes is dropped. The memory of those ten
+ * minutes is bounded, and what finds it full is dropped as well.
  */
 struct roll_events;
 
