@@ -165,10 +165,15 @@ const char *roll_time_print(int64_t seconds, char out[ROLL_TIME_SIZE])
 
 const char *roll_time_print_micro(int64_t wall_ms, char out[ROLL_TIME_MICRO_SIZE])
 {
-	int64_t rest = (wall_ms % 1000 + 1000) % 1000; /* the fraction counts upwards before 1970 too */
-	char *p = out + ROLL_TIME_SIZE - 2;	       /* its "Z" */
+	int64_t seconds = wall_ms / 1000, rest = wall_ms % 1000;
+	char *p = out + ROLL_TIME_SIZE - 2; /* its "Z" */
 
-	roll_time_print((wall_ms - rest) / 1000, out);
+	/* The fraction counts upwards before 1970 too. */
+	if (rest < 0) {
+		rest += 1000;
+		seconds--;
+	}
+	roll_time_print(seconds, out);
 	*p++ = '.';
 	p = put_digits(p, rest * 1000, 6);
 	*p++ = 'Z';

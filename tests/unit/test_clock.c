@@ -62,6 +62,36 @@ static void printed_years_are_clamped(void **state)
 	assert_string_equal(roll_time_print(INT64_MAX, out), "9999-12-31T23:59:59Z");
 }
 
+static void micro_times_have_six_digits_of_a_fraction(void **state)
+{
+	static const struct {
+		int64_t wall_ms;
+		const char *printed;
+	} cases[] = {
+		{0, "1970-01-01T00:00:00.000000Z"},
+		{1796189510123, "2026-12-02T05:31:50.123000Z"},
+		{1796189510999, "2026-12-02T05:31:50.999000Z"},
+		{1796189510007, "2026-12-02T05:31:50.007000Z"},
+		{951868799000, "2000-02-29T23:59:59.000000Z"},
+		{-1, "1969-12-31T23:59:59.999000Z"},
+		{-999, "1969-12-31T23:59:59.001000Z"},
+		{-1000, "1969-12-31T23:59:59.000000Z"},
+		{-1001, "1969-12-31T23:59:58.999000Z"},
+		{INT64_MIN, "0000-01-01T00:00:00.192000Z"},
+		{INT64_MAX, "9999-12-31T23:59:59.807000Z"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char out[ROLL_TIME_MICRO_SIZE];
+		int64_t seconds;
+
+		assert_string_equal(roll_time_print_micro(cases[i].wall_ms, out), cases[i].printed);
+		assert_int_equal(strlen(out), sizeof out - 1);
+		assert_int_equal(roll_time_parse(roll_str_c(out), &seconds), ROLL_OK);
+	}
+}
+
 static void impossible_times_are_refused(void **state)
 {
 	static const char *const cases[] = {
@@ -176,6 +206,7 @@ int main(void)
 		cmocka_unit_test(times_parse_and_print),
 		cmocka_unit_test(every_day_prints_as_it_parses),
 		cmocka_unit_test(printed_years_are_clamped),
+		cmocka_unit_test(micro_times_have_six_digits_of_a_fraction),
 		cmocka_unit_test(impossible_times_are_refused),
 		cmocka_unit_test(durations_need_units_in_order),
 		cmocka_unit_test(back_off_grows_to_its_cap_and_is_spread),
