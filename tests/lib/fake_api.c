@@ -74,6 +74,7 @@ struct fake_api {
 	char last[4096];
 	size_t last_answer_bytes;
 	struct conn *conns;
+	struct other *others;
 	struct change *changes;
 	size_t change_count;
 	size_t change_room;
@@ -276,10 +277,33 @@ static uint64_t horizon(const struct fake_api *api)
 
 /* --- connections --- */
 
+struct request {
+	char method[16];
+	char path[512]; /* without the query */
+	char query[2048];
+	json_t *body;
+};
+
+/* A request for the hook, or the hook's answer, on its way. */
+struct other {
+	struct fake_api *api;
+	struct conn *conn; /* NULL: gone */
+	struct other *next;
+	struct event *timer;
+	struct request request;
+	bool has_arrived;
+	int code;
+	json_t *reply;
+};
+
 static void free_conn(struct conn *conn)
 {
 	struct conn **at = &conn->api->conns;
 
+	for (struct other *other = conn->api->others; other; other = other->next) {
+		if (other->conn == conn)
+			other->conn = NULL;
+	}
 	while (*at != conn)
 		at = &(*at)->next;
 	*at = conn->next;
@@ -541,13 +565,6 @@ void fake_api_restore(struct fake_api *api, uint64_t revision)
 
 /* --- requests --- */
 
-struct request {
-	char method[16];
-	char path[512]; /* without the query */
-	char query[2048];
-	json_t *body;
-};
-
 /* Decoded value of a query parameter; empty if it is not there. */
 static const char *param(const struct request *request, const char *name, char *out, size_t size)
 {
@@ -767,13 +784,72 @@ static bool is_allowed(struct fake_api *api, const char *head)
 	return strstr(head, want) != NULL;
 }
 
+static void free_other(struct other *other)
+{
+	struct other **at = &other->api->others;
+
+	while (*at != other)
+		at = &(*at)->next;
+	*at = other->next;
+	event_free(other->timer);
+	json_decref(other->request.body);
+	json_decref(other->reply);
+	free(other);
+}
+
+/* It has arrived, or its answer has. */
+static void on_other_due(evutil_socket_t fd, short what, void *ctx)
+{
+	struct other *other = ctx;
+	struct fake_api *api = other->api;
+	int64_t ms = api->conf.answer_ms;
+	const struct timeval delay = {ms / 1000, ms % 1000 * 1000};
+
+	(void)fd;
+	(void)what;
+	if (!other->has_arrived) {
+		other->has_arrived = true;
+		other->code =
+			api->on_other(api->other_ctx, other->request.method, other->request.path,
+				      other->request.body, &other->reply);
+		if (ms > 0) {
+			evtimer_add(other->timer, &delay);
+			return;
+		}
+	}
+	if (other->conn && other->code)
+		reply_json(other->conn, other->code,
+			   other->reply ? json_incref(other->reply) : json_object());
+	free_other(other);
+}
+
+static void ask_other(struct conn *conn, const struct request *request)
+{
+	struct other *other = calloc(1, sizeof *other);
+	struct fake_api *api = conn->api;
+	int64_t ms = api->conf.request_ms;
+	const struct timeval delay = {ms / 1000, ms % 1000 * 1000};
+
+	assert(other);
+	other->api = api;
+	other->conn = conn;
+	other->next = api->others;
+	api->others = other;
+	other->request = *request;
+	json_incref(other->request.body);
+	other->timer = evtimer_new(api->base, on_other_due, other);
+	assert(other->timer);
+	if (ms > 0)
+		evtimer_add(other->timer, &delay);
+	else
+		on_other_due(-1, 0, other);
+}
+
 static void handle(struct conn *conn, const char *head, struct request *request)
 {
 	struct fake_api *api = conn->api;
 	struct script *script = find_script(api, head);
-	json_t *body = NULL;
 	char text[64];
-	int code;
 
 	api->counts.requests++;
 	conn->wants_gzip = api->conf.gzips && strstr(head, "\r\nAccept-Encoding: gzip\r\n");
@@ -821,9 +897,7 @@ static void handle(struct conn *conn, const char *head, struct request *request)
 		return;
 	}
 	if (api->on_other) {
-		code = api->on_other(api->other_ctx, request->method, request->path, request->body,
-				     &body);
-		reply_json(conn, code, body ? body : json_object());
+		ask_other(conn, request);
 		return;
 	}
 	reply(conn, 404, "text/plain", "404 page not found\n", 19);
@@ -978,6 +1052,8 @@ void fake_api_free(struct fake_api *api)
 	if (!api)
 		return;
 	fake_api_stop(api);
+	while (api->others)
+		free_other(api->others);
 	for (size_t i = 0; i < api->change_count; i++)
 		json_decref(api->changes[i].object);
 	free(api->changes);

@@ -31,6 +31,8 @@ struct fake_api_conf {
 	bool hangs_lists;     /* consistent lists are not answered (etcd does not) */
 	uint64_t stale_at;    /* a replica that has not seen what came later; 0: none */
 	const char *identity; /* UID of kube-system; NULL: 404 */
+	int64_t request_ms;   /* a slow network, for the hook of fake_api_set_other: there, */
+	int64_t answer_ms;    /* and back; a request arrives even if its client has gone since */
 };
 
 /* What was asked for; counted since the start. */
@@ -103,7 +105,7 @@ size_t fake_api_last_answer_bytes(const struct fake_api *api);
 
 /*
  * Requests for anything else, and those that change something: the HTTP status, and what becomes
- * the body. Without a hook they get 404.
+ * the body; status 0: no answer at all. Without a hook they get 404.
  */
 typedef int (*fake_api_on_other)(void *ctx, const char *method, const char *path, json_t *body,
 				 json_t **reply);
