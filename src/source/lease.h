@@ -8,14 +8,20 @@
 /*
  * A coordination.k8s.io/v1 Lease: at most one of the replicas holds it.
  *
- * Nobody's clock but our own counts. Another holder's record is good for the duration it names from
- * the moment we first saw it unchanged, so that a new replica waits that long even before a record
- * that looks old. Our own is good for less: two thirds of the duration from when we *sent* the last
- * renewal that was answered. The rest is there for writes that are still on their way. Every write
+ * The times in it are for people. What counts is our own clock: a record of another holder is good
+ * for the duration it names (never for less than ours, which is 15 s) from when we first saw it, so
+ * a new replica waits even before a record that looks old. Our own is good for less, 10 s from when
+ * we *sent* the last renewal that was answered; a write that began before may still run then, but
+ * not into the last tenth of the duration, which is for clocks that do not run alike. Each write
  * names the resourceVersion it was made from, so of two that try only one succeeds.
  *
- * Anybody who deletes or edits the Lease by hand takes it away: the holder learns of that with the
- * next renewal.
+ * A holder that leaves says so in the record, and who waits looks every two seconds: within 2.5 s
+ * another one has it. After a crash it takes the whole duration.
+ *
+ * Who edits or deletes the Lease by hand takes it away. Its holder may not know yet, so nobody has
+ * it for one duration. Two things look as if nobody had held it, and are not to be made by hand: a
+ * record as a holder leaves it behind, and no Lease at all for a replica that has just started, or
+ * that last saw none.
  */
 struct roll_lease;
 
@@ -27,18 +33,16 @@ struct roll_lease_conf {
 	/* Who we are, for people; holderIdentity is this, "_" and a random number. At most 128. */
 	const char *identity;
 	const struct roll_clock *clock;
-	int64_t duration_ms; /* whole seconds; 0: 15 s */
-	int64_t renew_ms;    /* at most a third of the duration; 0: 5 s */
 	/*
-	 * From the loop, never from roll_lease_new or roll_lease_free. When it is told that the lease
-	 * is lost, writes that are on their way are to be cancelled.
+	 * From the loop, never from roll_lease_new or roll_lease_free. When it is told that the
+	 * lease is lost, writes that are on their way are to be cancelled.
 	 */
 	void (*on_change)(void *ctx, bool is_holder);
 	void *ctx;
 	struct roll_metrics *metrics; /* may be NULL */
 };
 
-/* conf is copied, strings included. Begins at once. EINVAL: names or times that cannot be. */
+/* conf is copied, strings included. Begins at once. EINVAL: names that cannot be. */
 enum roll_status roll_lease_new(const struct roll_lease_conf *conf, struct roll_lease **out,
 				struct roll_err *err) ROLL_MUST_CHECK;
 /*
@@ -50,10 +54,7 @@ void roll_lease_free(struct roll_lease *lease);
 
 /* Looks at the clock: false as soon as our time is over, even before on_change has told it. */
 bool roll_lease_is_held(const struct roll_lease *lease);
-/*
- * How long a write that begins now may take at most: then another may hold the lease. 0 if it is not
- * held, never less than a third of the duration if it is.
- */
+/* How long a write that begins now may take at most; 0 if it is not held, else at least 3.5 s. */
 int64_t roll_lease_left_ms(const struct roll_lease *lease);
 /* As the record names us. */
 const char *roll_lease_identity(const struct roll_lease *lease);
