@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bin.h"
 #include "base/log.h"
 #include "source/kube.h"
 #include "source/kubeconfig.h"
@@ -13,6 +14,8 @@
 #include "sync/run.h"
 
 /* rollcall-sync --kubeconfig and --in-cluster. */
+
+#define LEASE_HASH_BYTES 10 /* "-0123abcd" */
 
 struct cluster {
 	struct roll_run *run;
@@ -93,6 +96,7 @@ static void on_lease(void *ctx, bool is_holder)
 {
 	struct cluster *cluster = ctx;
 
+	roll_engine_publish(cluster->run->engine, is_holder);
 	roll_publish_lead(cluster->publish, is_holder);
 }
 
@@ -104,21 +108,30 @@ static int64_t left_ms(void *ctx)
 }
 
 /*
- * Replicas that serve the same classes agree on who writes. The name of a controller may be any
- * text; that of a Lease is lower-case letters, digits, '-' and '.' (RFC 1123).
+ * Those that write the same statuses agree on who does: of the same controller, in the same
+ * namespaces. A controller may be any text, the name of a Lease is a DNS subdomain (RFC 1123): what
+ * it does not say is in a hash at its end.
  */
-static void lease_name(const char *controller, char *out, size_t size)
+static void lease_name(const struct roll_sync_options *o, char *out, size_t size)
 {
-	size_t i;
+	static const char prefix[] = "rollcall-";
+	const char *controller = o->controller;
+	uint64_t hash = roll_hash64(controller, strlen(controller));
+	size_t n;
 
-	snprintf(out, size, "rollcall-%s", controller);
-	for (i = 0; out[i]; i++) {
-		unsigned char c = roll_lower((unsigned char)out[i]);
-
-		out[i] = (char)(roll_is_alpha(c) || roll_is_digit(c) ? c : '-');
+	snprintf(out, size - LEASE_HASH_BYTES, "%s%s", prefix, controller);
+	for (n = 0; out[n]; n++) {
+		if (!roll_is_digit((unsigned char)out[n]) && !(out[n] >= 'a' && out[n] <= 'z'))
+			out[n] = '-';
 	}
-	while (i && out[i - 1] == '-')
-		out[--i] = '\0';
+	while (out[n - 1] == '-')
+		out[--n] = '\0';
+	/* In whatever order they are given. */
+	for (size_t i = 0; i < o->namespaces.count; i++)
+		hash ^= roll_hash64(o->namespaces.items[i], strlen(o->namespaces.items[i]) + 1);
+	if (o->namespaces.count || n < sizeof prefix ||
+	    strcmp(out + sizeof prefix - 1, controller) != 0)
+		snprintf(out + n, LEASE_HASH_BYTES, "-%08x", (unsigned)(hash ^ hash >> 32));
 }
 
 static enum roll_status start_lease(struct cluster *cluster, const char *host, struct roll_err *err)
@@ -138,7 +151,7 @@ static enum roll_status start_lease(struct cluster *cluster, const char *host, s
 		.metrics = cluster->run->metrics,
 	};
 
-	lease_name(o->controller, name, sizeof name);
+	lease_name(o, name, sizeof name);
 	return roll_lease_new(&conf, &cluster->lease, err);
 }
 
@@ -180,7 +193,7 @@ static enum roll_status start_status(struct cluster *cluster, struct roll_err *e
 		return status;
 	if (strcmp(o->status, "leader") == 0)
 		return start_lease(cluster, host, err);
-	roll_publish_lead(cluster->publish, true);
+	on_lease(cluster, true);
 	return ROLL_OK;
 }
 
