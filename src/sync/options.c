@@ -64,7 +64,7 @@ enum roll_status roll_sync_options_parse(int argc, char **argv, struct roll_sync
 		{"status", ROLL_OPT_WORD, &o->status, "WHO", "leader", 0, 0, "leader|always|never",
 		 "who writes status back to a cluster's objects"},
 		{"lease-namespace", ROLL_OPT_STRING, &o->lease_namespace, "NS", NULL, 0, 0, NULL,
-		 "where replicas agree on the leader; default: the pod's"},
+		 "where replicas agree on the leader; else the pod's"},
 		{"brake", ROLL_OPT_NUMBER, &o->brake_percent, "PERCENT", "0", 0, 100, NULL,
 		 "hold lists that remove more than this share; 0 is off"},
 		{"http", ROLL_OPT_ENDPOINT, &o->http, "ADDR:PORT", NULL, 0, 0, NULL,
