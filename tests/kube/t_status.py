@@ -434,6 +434,32 @@ def many(cluster, replica, backend):
     tap.ok(True, "all of them are told in the end, and counted")
 
 
+def pruned(cluster, replica):
+    """Another's CRD, which drops status.serial: to write it again and again would be a storm."""
+    crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/dnszones." + kube.API.split("/")[2]
+    spec = cluster.must("GET", crd)["spec"]
+    del spec["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["serial"]
+    cluster.must("PATCH", crd, {"spec": {"versions": spec["versions"]}},
+                 content_type="application/merge-patch+json")
+    rival = rt.zone("rival", "example.com")
+    rt.wait_for("the CRD to count", lambda: "serial" not in cluster.get(rival)["status"])
+    for i in range(3):
+        obj = rt.a_set("pruned%d" % i, "rival", "pruned%d" % i, "192.0.2.8")
+        cluster.create(obj)
+        says(cluster, obj, "Programmed", "True", "Programmed")
+        rt.wait_for("the zone is told of it",
+                    lambda: replica.value("rollcall_sync_status_queue") == 0)
+    rt.wait_for("it is noticed", lambda: "event=status-has-no-serial" in replica.sync.log())
+    settle(cluster)
+    count = patches(cluster)
+    cluster.create(rt.a_set("last", "rival", "last", "192.0.2.8"))
+    says(cluster, rt.a_set("last", "rival", "last", "192.0.2.8"), "Programmed", "True",
+         "Programmed")
+    settle(cluster)
+    tap.equal((patches(cluster) - count, replica.sync.log().count("event=status-has-no-serial")),
+              (2, 1), "a CRD without status.serial: told once, and no more writes than there is news")
+
+
 def main():
     cluster = kube.Cluster()
     replica = Replica(cluster)
@@ -449,6 +475,7 @@ def main():
         restarts(cluster, replica)
         many(cluster, replica, backend)
         replicas(cluster, replica)
+        pruned(cluster, replica)
     except AssertionError as e:
         tap.ok(False, "ran to its end", str(e) + "\n" + replica.sync.log()[-3000:])
         tap.done()
