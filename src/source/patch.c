@@ -180,11 +180,6 @@ static bool take_token(struct roll_patch *patch)
 	return true;
 }
 
-static bool may_send(struct roll_patch *patch)
-{
-	return patch->in_flight < IN_FLIGHT && take_token(patch);
-}
-
 void roll_patch_pause(struct roll_patch *patch, int64_t retry_after_ms)
 {
 	int64_t wait =
@@ -284,7 +279,7 @@ static bool handle(struct roll_patch_item *item)
 	bool can_go_on = true;
 
 	if (!item->object) {
-		if (!may_send(item->patch))
+		if (!take_token(item->patch))
 			return false;
 		if (!roll_patch_start_read(item))
 			roll_patch_wait(item, BACKOFF_BASE_MS);
@@ -296,7 +291,7 @@ static bool handle(struct roll_patch_item *item)
 		settle(item);
 	else if (status)
 		roll_patch_wait(item, status == ROLL_EAGAIN ? AGAIN_MS : BACKOFF_BASE_MS);
-	else if (!may_send(item->patch))
+	else if (!take_token(item->patch))
 		can_go_on = false;
 	else if (!roll_patch_start_write(item, wanted))
 		roll_patch_wait(item, BACKOFF_BASE_MS);

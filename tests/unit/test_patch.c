@@ -43,6 +43,7 @@ struct world {
 	bool forgets;	     /* takes a status and drops what is in it */
 	bool tells;	     /* an event comes before each answer to a write */
 	int undone;	     /* ... whose status is this, if not 0 */
+	bool has_times;	     /* wanted is a condition, with the time */
 	bool has_present;    /* the last write was told with what became of it */
 };
 
@@ -151,6 +152,10 @@ static enum roll_status decide(void *ctx, const struct roll_patch_object *object
 	    json_integer_value(json_object_get(object->status, "v")) == world->wanted)
 		return ROLL_ENOENT;
 	*out = json_pack("{s:i}", "v", world->wanted);
+	if (world->has_times)
+		json_object_set_new(*out, "conditions",
+				    json_pack("[{s:s, s:I}]", "type", "P", "lastTransitionTime",
+					      (json_int_t)turn_elapsed_ms()));
 	return ROLL_OK;
 }
 
@@ -564,6 +569,31 @@ static void the_rate_is_limited(void **state)
 	assert_in_range(world->reads + world->writes, 370, 405);
 }
 
+static void a_few_requests_at_a_time_are_on_their_way(void **state)
+{
+	struct world *world = *state;
+
+	fake_api_script(world->server, "GET", NULL, 1000);
+	want_many(world, ROLL_PATCH_BULK, "n", 100);
+	turn_ms(world->loop, 10000);
+	assert_int_equal(fake_api_counts(world->server)->requests, 4);
+}
+
+static void a_server_that_says_when_is_heeded(void **state)
+{
+	static const char busy[] = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 20\r\n"
+				   "Content-Length: 0\r\n\r\n";
+	struct world *world = *state;
+
+	world->wanted = 1;
+	fake_api_script(world->server, "GET", busy, 1);
+	want(world, ROLL_PATCH_BULK, "x", NULL);
+	turn_ms(world->loop, 19900);
+	assert_int_equal(world->reads, 0);
+	settle(world);
+	assert_int_equal(world->written, 1);
+}
+
 /* However much there is to do, who wins or loses a name by another's change learns it at once. */
 static void hand_overs_come_before_news_and_news_before_the_rest(void **state)
 {
@@ -690,6 +720,7 @@ static void a_quarrel_slows_down(void **state)
 
 	world->wanted = 1;
 	world->tells = true;
+	world->has_times = true;
 	world->undone = 9;
 	want(world, ROLL_PATCH_NEWS, "x", NULL);
 	world->want = 5;
@@ -720,6 +751,8 @@ int main(void)
 		TEST(what_has_no_room_is_dropped_and_told),
 		TEST(what_is_read_is_written_before_the_next_is_read),
 		TEST(the_rate_is_limited),
+		TEST(a_few_requests_at_a_time_are_on_their_way),
+		TEST(a_server_that_says_when_is_heeded),
 		TEST(hand_overs_come_before_news_and_news_before_the_rest),
 		TEST(a_decision_may_take_several_turns),
 		TEST(nothing_begins_without_time_left),

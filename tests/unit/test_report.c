@@ -280,6 +280,22 @@ static void names_are_sorted_and_distinct_as_they_are_spelled(void **state)
 	json_decref(status);
 }
 
+/* Two spellings of one name: what serves is the other's. */
+static void a_bad_spelling_is_not_excused_by_a_good_one(void **state)
+{
+	struct world *world = *state;
+	json_t *status;
+	char got[200];
+
+	class_and_zone(world);
+	put(world, "DNSRecordSet", "r",
+	    SET("A", A("api", "bad") "," A("api.example.com.", "192.0.2.1")));
+	status = report(world, ROLL_ROW_RECORDSET, "r");
+	assert_string_equal(names_of(status, got, sizeof got),
+			    "api=InvalidDNSRecordSet api.example.com.=Programmed");
+	json_decref(status);
+}
+
 /* Some of its names are another's. */
 static void each_name_is_judged_by_itself(void **state)
 {
@@ -551,6 +567,12 @@ static void a_deeper_zone_has_the_name(void **state)
 	assert_non_null(strstr(member(status, "Programmed", "message"),
 			       "sub.example.com of DNSZone ns/deep"));
 	json_decref(status);
+	/* The delegation to it is this zone's to tell. */
+	put(world, "DNSRecordSet", "ns",
+	    SET("NS", "{\"name\":\"sub\",\"ns\":{\"content\":\"ns1.example.net\"}}"));
+	status = report(world, ROLL_ROW_RECORDSET, "ns");
+	assert_string_equal(member(status, "Programmed", "status"), "True");
+	json_decref(status);
 }
 
 /* --- merging --- */
@@ -684,6 +706,7 @@ int main(void)
 		TEST(every_reason_has_its_message),
 		TEST(a_bad_entry_is_named_by_its_index),
 		TEST(names_are_sorted_and_distinct_as_they_are_spelled),
+		TEST(a_bad_spelling_is_not_excused_by_a_good_one),
 		TEST(each_name_is_judged_by_itself),
 		TEST(of_two_of_one_age_the_first_by_name_wins),
 		TEST(of_too_many_names_those_that_are_not_served_stay),
