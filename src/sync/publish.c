@@ -468,7 +468,7 @@ enum roll_status roll_publish_new(const struct roll_publish_conf *conf, struct r
 		return roll_err_set(err, ROLL_ENOMEM, NULL, "out of memory");
 	publish->conf = *conf;
 	roll_arena_init(&publish->arena, ARENA_LIMIT_BYTES);
-	roll_publish_follow_init(publish);
+	roll_publish_sink_init(publish);
 	patch.ctx = publish;
 	status = roll_patch_new(&patch, &publish->patch, err);
 	if (!status) {

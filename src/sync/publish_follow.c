@@ -1,174 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "dns/type.h"
 #include "sync/publish_state.h"
 
-#define OPS_MAX 20000
 #define JOBS_MAX 1000
 #define OPS_A_TURN 32
 #define ROWS_A_TURN 200
 #define NAMES_MAX 2000	/* of one object, whose neighbours are looked up one by one */
 #define CLAIMS_MAX 1000 /* at one name */
-#define NAMES_LIMIT_BYTES (64u << 10)
-
-static char *copy_of(struct roll_str s)
-{
-	char *out = malloc(s.n + 1);
-
-	if (!out)
-		return NULL;
-	if (s.n)
-		memcpy(out, s.p, s.n);
-	out[s.n] = '\0';
-	return out;
-}
-
-/* --- operations --- */
-
-static void fini_op(struct roll_publish_op *op)
-{
-	free(op->key);
-	free(op->zone);
-	json_decref(op->json);
-	roll_buf_fini(&op->names);
-}
-
-static void clear_ops(struct roll_publish_ops *ops)
-{
-	for (size_t i = ops->at; i < ops->count; i++)
-		fini_op(&ops->items[i]);
-	free(ops->items);
-	*ops = (struct roll_publish_ops){.items = NULL};
-}
-
-static struct roll_publish_op *add_op(struct roll_publish_ops *ops)
-{
-	if (ops->count >= OPS_MAX)
-		return NULL;
-	if (ops->count == ops->room) {
-		size_t room = ops->room ? ops->room * 2 : 64;
-		struct roll_publish_op *items = reallocarray(ops->items, room, sizeof *items);
-
-		if (!items)
-			return NULL;
-		ops->items = items;
-		ops->room = room;
-	}
-	return &ops->items[ops->count];
-}
-
-static uint16_t type_of(const struct roll_object_row *row)
-{
-	const struct roll_type_info *info = NULL;
-	json_t *spec = NULL;
-
-	if (!roll_json_parse(row->spec, &spec, NULL))
-		info = roll_type_find_name(roll_json_str(spec, "recordType"));
-	json_decref(spec);
-	return info ? info->type : 0;
-}
-
-/* The row before the change. */
-static enum roll_status read_before(struct roll_publish *publish, struct roll_publish_op *op)
-{
-	struct roll_object_row row;
-	struct roll_dzone_row dzone;
-	struct roll_snap *snap;
-	enum roll_status status;
-	uint32_t number;
-
-	status = roll_snap_begin(roll_writer_view(publish->conf.writer), true, &snap, NULL);
-	if (status)
-		return status;
-	status = roll_snap_object(snap, (enum roll_row_kind)op->kind, roll_str_c(op->key), &row);
-	if (!status) {
-		op->revision = row.revision;
-		op->number = row.number;
-		roll_buf_add_str(&op->names, row.names);
-		/* Too many: the whole zone is looked at. */
-		if (op->names.status)
-			roll_buf_reset(&op->names);
-		if (row.zone.n)
-			op->zone = copy_of(row.zone);
-		if (row.names.n)
-			op->type = type_of(&row);
-	}
-	if (!status && op->kind == ROLL_KIND_ZONE &&
-	    !roll_snap_dzone(snap, roll_str_c(op->key), &number, &dzone)) {
-		op->has_domain = true;
-		op->domain = dzone.domain;
-	}
-	roll_snap_end(snap);
-	return status == ROLL_ENOENT ? ROLL_OK : status;
-}
-
-static char *key_of(const struct roll_object *object)
-{
-	char text[512];
-
-	if (object->kind == ROLL_KIND_CLASS)
-		return copy_of(object->name);
-	if (object->ns.n + object->name.n + 2 > sizeof text)
-		return NULL;
-	snprintf(text, sizeof text, ROLL_STR_FMT "/" ROLL_STR_FMT, ROLL_STR_ARG(object->ns),
-		 ROLL_STR_ARG(object->name));
-	return copy_of(roll_str_c(text));
-}
-
-/* Before the engine gets it. What cannot be kept is found by the pass. */
-static void note(struct roll_publish *publish, json_t *json, bool is_absent)
-{
-	struct roll_publish_op *op;
-	struct roll_object object;
-
-	if (!publish->is_leader || roll_object_decode(json, &object, NULL))
-		return;
-	op = add_op(&publish->batch);
-	if (!op) {
-		roll_publish_pass(publish, 0);
-		return;
-	}
-	*op = (struct roll_publish_op){.kind = object.kind, .key = key_of(&object)};
-	roll_buf_init(&op->names, NAMES_LIMIT_BYTES);
-	if (!op->key || read_before(publish, op)) {
-		fini_op(op);
-		roll_publish_pass(publish, 0);
-		return;
-	}
-	if (!is_absent && !object.is_terminating)
-		op->json = json_incref(json);
-	publish->batch.count++;
-}
-
-/* The commit is done. */
-static void take_batch(struct roll_publish *publish)
-{
-	struct roll_publish_ops *from = &publish->batch, *to = &publish->ops;
-
-	if (to->at == to->count) {
-		clear_ops(to);
-		*to = *from;
-		*from = (struct roll_publish_ops){.items = NULL};
-	}
-	for (; from->at < from->count; from->at++) {
-		struct roll_publish_op *op = add_op(to);
-
-		if (op) {
-			*op = from->items[from->at];
-			to->count++;
-		} else {
-			fini_op(&from->items[from->at]);
-			roll_publish_pass(publish, 0);
-		}
-	}
-	clear_ops(from);
-	if (to->at < to->count)
-		roll_timer_set(publish->work, 0);
-}
 
 /* --- jobs --- */
 
@@ -190,7 +31,7 @@ void roll_publish_add_job(struct roll_publish *publish, enum roll_publish_job_ki
 			return;
 	job = publish->job_count < JOBS_MAX ? calloc(1, sizeof *job) : NULL;
 	if (job)
-		job->key = copy_of(key);
+		job->key = roll_publish_copy(key);
 	if (!job || !job->key) {
 		free(job);
 		roll_publish_pass(publish, 0);
@@ -230,7 +71,7 @@ static enum roll_status on_job_row(void *ctx, const struct roll_object_row *row)
 	}
 	if (--slice->left)
 		return ROLL_OK;
-	after = copy_of(row->key);
+	after = roll_publish_copy(row->key);
 	if (!after)
 		return ROLL_ENOMEM;
 	free(job->after);
@@ -349,7 +190,7 @@ static enum roll_status follow_recordset(struct roll_publish *publish, struct ro
 	after.zone = row.zone;
 	after.number = row.number;
 	after.names = row.names;
-	after.type = row.names.n ? type_of(&row) : 0;
+	after.type = row.names.n ? roll_publish_type_of(&row) : 0;
 	want_zone(publish, ROLL_PATCH_NEWS, after.zone);
 	return row.names.n ? want_neighbours(publish, snap, &after) : ROLL_OK;
 }
@@ -446,11 +287,11 @@ bool roll_publish_follow(struct roll_publish *publish)
 	for (; ops->at < ops->count && left; left--) {
 		if (follow_op(publish, snap, &ops->items[ops->at]))
 			roll_publish_pass(publish, 1000);
-		fini_op(&ops->items[ops->at++]);
+		roll_publish_fini_op(&ops->items[ops->at++]);
 	}
 	roll_snap_end(snap);
 	if (ops->at == ops->count)
-		clear_ops(ops);
+		roll_publish_clear_ops(ops);
 	return roll_publish_is_following(publish);
 }
 
@@ -458,125 +299,11 @@ void roll_publish_forget(struct roll_publish *publish)
 {
 	struct roll_publish_job *job;
 
-	clear_ops(&publish->batch);
-	clear_ops(&publish->ops);
+	roll_publish_clear_ops(&publish->batch);
+	roll_publish_clear_ops(&publish->ops);
 	while ((job = publish->jobs)) {
 		publish->jobs = job->next;
 		free_job(job);
 	}
 	publish->job_count = 0;
-}
-
-/* --- the sink --- */
-
-static enum roll_status on_event_begin(void *ctx)
-{
-	struct roll_publish *publish = ctx;
-
-	clear_ops(&publish->batch);
-	return publish->conf.sink->event_begin(publish->conf.sink->ctx);
-}
-
-static enum roll_status on_event_put(void *ctx, json_t *object, struct roll_str scope,
-				     struct roll_str where)
-{
-	struct roll_publish *publish = ctx;
-
-	note(publish, object, false);
-	return publish->conf.sink->event_put(publish->conf.sink->ctx, object, scope, where);
-}
-
-static enum roll_status on_event_absent(void *ctx, json_t *object, uint64_t revision)
-{
-	struct roll_publish *publish = ctx;
-
-	note(publish, object, true);
-	return publish->conf.sink->event_absent(publish->conf.sink->ctx, object, revision);
-}
-
-static enum roll_status on_event_end(void *ctx, struct roll_str what, struct roll_str position)
-{
-	struct roll_publish *publish = ctx;
-	enum roll_status status;
-
-	status = publish->conf.sink->event_end(publish->conf.sink->ctx, what, position);
-	if (!status && publish->is_leader)
-		take_batch(publish);
-	else
-		clear_ops(&publish->batch);
-	return status;
-}
-
-static enum roll_status on_list_begin(void *ctx, const struct roll_list_head *head)
-{
-	struct roll_publish *publish = ctx;
-
-	return publish->conf.sink->list_begin(publish->conf.sink->ctx, head);
-}
-
-static enum roll_status on_list_put(void *ctx, json_t *object, struct roll_str scope,
-				    struct roll_str where)
-{
-	struct roll_publish *publish = ctx;
-
-	return publish->conf.sink->list_put(publish->conf.sink->ctx, object, scope, where);
-}
-
-static enum roll_status on_list_keep(void *ctx, struct roll_str scope, struct roll_str reason)
-{
-	struct roll_publish *publish = ctx;
-
-	return publish->conf.sink->list_keep(publish->conf.sink->ctx, scope, reason);
-}
-
-static enum roll_status on_list_end(void *ctx, uint64_t revision, struct roll_str position)
-{
-	struct roll_publish *publish = ctx;
-	enum roll_status status;
-
-	status = publish->conf.sink->list_end(publish->conf.sink->ctx, revision, position);
-	if (!status)
-		roll_publish_pass(publish, 0);
-	return status;
-}
-
-static void on_list_abort(void *ctx)
-{
-	struct roll_publish *publish = ctx;
-
-	publish->conf.sink->list_abort(publish->conf.sink->ctx);
-}
-
-static void on_confirmed(void *ctx)
-{
-	struct roll_publish *publish = ctx;
-
-	publish->is_in_step = true;
-	publish->conf.sink->confirmed(publish->conf.sink->ctx);
-}
-
-static void on_unreachable(void *ctx, const char *why)
-{
-	struct roll_publish *publish = ctx;
-
-	publish->is_in_step = false;
-	publish->conf.sink->unreachable(publish->conf.sink->ctx, why);
-}
-
-void roll_publish_follow_init(struct roll_publish *publish)
-{
-	publish->sink = (struct roll_sink){
-		.ctx = publish,
-		.event_begin = on_event_begin,
-		.event_put = on_event_put,
-		.event_absent = on_event_absent,
-		.event_end = on_event_end,
-		.list_begin = on_list_begin,
-		.list_put = on_list_put,
-		.list_keep = on_list_keep,
-		.list_end = on_list_end,
-		.list_abort = on_list_abort,
-		.confirmed = on_confirmed,
-		.unreachable = on_unreachable,
-	};
 }

@@ -11,6 +11,7 @@
  * What the files of publishing share; nobody else includes it.
  *
  *	publish.c	 life, decisions, events, the pass over all objects
+ *	publish_sink.c	 changes on their way to the engine, with what was there before
  *	publish_follow.c from a change to the objects that it may concern
  */
 
@@ -87,9 +88,17 @@ void roll_publish_pass(struct roll_publish *publish, int64_t delay_ms);
 void roll_publish_want(struct roll_publish *publish, enum roll_patch_rank rank, enum roll_kind kind,
 		       struct roll_str key, const json_t *known);
 
+/* --- publish_sink.c --- */
+
+void roll_publish_sink_init(struct roll_publish *publish);
+/* With a NUL behind it; NULL: no memory. */
+char *roll_publish_copy(struct roll_str s);
+uint16_t roll_publish_type_of(const struct roll_object_row *row); /* 0: not known */
+void roll_publish_fini_op(struct roll_publish_op *op);
+void roll_publish_clear_ops(struct roll_publish_ops *ops);
+
 /* --- publish_follow.c --- */
 
-void roll_publish_follow_init(struct roll_publish *publish);
 void roll_publish_forget(struct roll_publish *publish); /* all that was to be followed */
 bool roll_publish_is_following(const struct roll_publish *publish);
 /* Some of it; true if there is more. */
