@@ -18,9 +18,9 @@
  *	so is its DNSZone (recordCount, and whether SOA and NS answer);
  *	of a DNSZone or class also all that hangs on it, in slices.
  *
- * After a list, after becoming the leader, and whenever more changed than could be kept in mind,
- *all objects are looked at by a paged list of their present status. Whatever is forgotten on the
- *way costs such a pass and nothing else.
+ * All objects are looked at after a list, after becoming the leader, and whenever more changed than
+ * could be kept in mind: by a paged list of their present status. Whatever is forgotten on the way
+ * costs such a pass and nothing else.
  */
 struct roll_publish;
 
