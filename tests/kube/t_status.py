@@ -289,6 +289,17 @@ def told_events(cluster):
             tap.ok(False, "event %s of %s" % (want[1], want[0]), sorted(events(cluster), key=str))
 
 
+def reborn(cluster):
+    """A name that goes and comes back is another object: what was meant for the first is not it."""
+    obj = rt.a_set("reborn", "example-com", "reborn", "192.0.2.1")
+    for _ in range(20):
+        cluster.create(obj)
+        cluster.delete(obj)
+    uid = cluster.create(obj)["metadata"]["uid"]
+    found = says(cluster, obj, "Programmed", "True", "Programmed")
+    tap.equal(found["metadata"]["uid"], uid, "the last of many objects of one name is told")
+
+
 def took(began):
     return time.monotonic() - began
 
@@ -470,6 +481,7 @@ def main():
         others(cluster, www)
         no_commits(cluster, replica, www)
         served_when_told(cluster, backend)
+        reborn(cluster)
         told_events(cluster)
         hand_over(cluster, www, second)
         restarts(cluster, replica)
