@@ -14,8 +14,6 @@
 #define WORK_MS 250
 #define PASS_RETRY_MS 30000
 #define PASS_AT_MOST 1000 /* in the queue when a pass begins */
-#define PAGE_MS 60000
-#define SILENCE_MS 30000
 #define SUM_AT_ONCE 2000 /* record sets of a zone that are counted within one turn */
 #define SUM_GOOD_MS 5000 /* ... and how long a count made in slices is good for */
 
@@ -367,8 +365,6 @@ static void start_list(struct roll_publish *publish)
 		.kind = roll_kind_text(kind),
 		.api_version = ROLL_API_GROUP "/" ROLL_API_VERSION,
 		.way = ROLL_LIST_PAGES,
-		.page_ms = PAGE_MS,
-		.silence_ms = SILENCE_MS,
 		.on_item = on_pass_object,
 		.on_done = on_pass_done,
 		.ctx = publish,
