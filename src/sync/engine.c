@@ -388,7 +388,7 @@ enum roll_status roll_engine_new(const struct roll_engine_conf *conf, struct rol
 	};
 	engine->is_reachable = engine->is_writable = true;
 	engine->is_stage_dirty = engine->is_sweep_due = true;
-	engine->is_building = roll_writer_is_rebuilding(conf->writer);
+	engine->is_building = engine->was_building = roll_writer_is_rebuilding(conf->writer);
 	roll_arena_init(&engine->decode, 1u << 20);
 	roll_buf_init(&engine->bytes, 2 * ROLL_OBJECT_LIMIT_BYTES);
 	roll_buf_init(&engine->key, 1024);

@@ -65,6 +65,11 @@ enum roll_status roll_engine_position(struct roll_engine *engine, struct roll_st
 				      struct roll_buf *out) ROLL_MUST_CHECK;
 /* From now on the serials given out here are (or are not) what other replicas heed. */
 void roll_engine_publish(struct roll_engine *engine, bool is_publisher);
+/*
+ * The DNSZone has changed since its serial was published, which nobody saw: raise it. False: the
+ * view was not made in this process, so that it has seen everything; or it could not be done.
+ */
+bool roll_engine_raise_serial(struct roll_engine *engine, struct roll_str zone_key);
 /* A slice of background work (sweep, reader check); true if there is more. */
 bool roll_engine_work(struct roll_engine *engine);
 

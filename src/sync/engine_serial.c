@@ -15,10 +15,14 @@ void roll_engine_publish(struct roll_engine *engine, bool is_publisher)
 	engine->is_publisher = is_publisher;
 }
 
-/* Where nobody says better, what is late has to do. */
+/*
+ * Where nobody says better, what is late has to do. Who publishes has nobody to heed, but for what
+ * was said before its view began.
+ */
 static bool is_follower(const struct roll_engine *engine)
 {
-	return engine->conf.is_cluster && engine->is_published && !engine->is_publisher;
+	return engine->conf.is_cluster && engine->is_published &&
+	       (engine->is_building || !engine->is_publisher);
 }
 
 void roll_engine_set_revision(struct roll_engine *engine, struct roll_txn *txn,
@@ -89,4 +93,19 @@ void roll_engine_heed_due(struct roll_engine *engine)
 		if (is_reached(mark, reached))
 			roll_mark_drop(&engine->heeded, mark);
 	}
+}
+
+static enum roll_status raise_one(struct roll_engine *engine, struct roll_txn *txn, void *ctx)
+{
+	const struct roll_str *zone_key = ctx;
+
+	roll_txn_set_revision(txn, &(struct roll_revision){.number = engine->high_water});
+	roll_txn_raise_serial(txn, *zone_key);
+	return roll_txn_status(txn);
+}
+
+bool roll_engine_raise_serial(struct roll_engine *engine, struct roll_str zone_key)
+{
+	return engine->was_building && !engine->is_building &&
+	       !roll_engine_run(engine, raise_one, &zone_key);
 }

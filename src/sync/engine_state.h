@@ -108,6 +108,7 @@ struct roll_engine {
 	uint64_t high_water, high_water_stored;
 	struct roll_position *positions; /* of this process */
 	size_t position_count;
+	bool was_building;		 /* the view began in this process */
 	bool is_publisher, is_published; /* serials: by us; by anybody */
 	struct roll_mark *heeded;	 /* DNSZones; value is the serial */
 	bool is_noted;			 /* positions and the mark are in the transaction at hand */

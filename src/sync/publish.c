@@ -14,8 +14,8 @@
 #define WORK_MS 250
 #define PASS_RETRY_MS 30000
 #define PASS_AT_MOST 1000 /* in the queue when a pass begins */
-#define SUM_AT_ONCE 2000 /* record sets of a zone that are counted within one turn */
-#define SUM_GOOD_MS 5000 /* ... and how long a count made in slices is good for */
+#define SUM_AT_ONCE 2000  /* record sets of a zone that are counted within one turn */
+#define SUM_GOOD_MS 5000  /* ... and how long a count made in slices is good for */
 
 static const enum roll_kind pass_kinds[] = {ROLL_KIND_ZONE, ROLL_KIND_RECORDSET};
 
@@ -175,9 +175,23 @@ static enum roll_status decide_in(struct roll_publish *publish, struct roll_snap
 	return !status && !*out ? ROLL_ENOENT : status;
 }
 
+/*
+ * Who begins with a new view has not seen what became absent while nobody was there, and would give
+ * out the serial that was published before: told by a record count that has changed without it.
+ * What came instead has a revision of its own, and raises the serial by that.
+ */
+static bool is_unseen_change(const struct roll_publish *publish,
+			     const struct roll_patch_object *object, const json_t *patch)
+{
+	return publish->conf.raise_serial && !publish->is_settled &&
+	       json_object_get(object->status, "serial") && json_object_get(patch, "recordCount") &&
+	       !json_object_get(patch, "serial");
+}
+
 static enum roll_status decide(void *ctx, const struct roll_patch_object *object, json_t **out)
 {
 	struct roll_publish *publish = ctx;
+	char text[KEY_SIZE];
 	struct roll_snap *snap;
 	enum roll_status status;
 
@@ -187,6 +201,12 @@ static enum roll_status decide(void *ctx, const struct roll_patch_object *object
 		return ROLL_ENOTREADY;
 	status = decide_in(publish, snap, object, out);
 	roll_snap_end(snap);
+	if (!status && is_unseen_change(publish, object, *out) &&
+	    publish->conf.raise_serial(publish->conf.ctx, key_of(object, text))) {
+		json_decref(*out);
+		*out = NULL;
+		return ROLL_EAGAIN;
+	}
 	return status;
 }
 
@@ -351,10 +371,12 @@ static void on_pass_done(void *ctx, const struct roll_lister_result *result)
 		publish->pass_ns = 0;
 		publish->pass_kind++;
 	}
-	if (publish->pass_kind == sizeof pass_kinds / sizeof *pass_kinds)
-		roll_metric_add(publish->m_passes, "complete", NULL, 1);
-	else
+	if ((size_t)publish->pass_kind < sizeof pass_kinds / sizeof *pass_kinds) {
 		start_list(publish);
+		return;
+	}
+	publish->has_passed = true;
+	roll_metric_add(publish->m_passes, "complete", NULL, 1);
 }
 
 static void start_list(struct roll_publish *publish)
@@ -415,6 +437,8 @@ static void on_work(void *ctx)
 		return;
 	}
 	begin_pass(publish);
+	publish->is_settled = publish->is_settled ||
+			      (publish->has_passed && roll_patch_count(publish->patch) == 0);
 	roll_timer_set(publish->work, WORK_MS);
 }
 

@@ -34,6 +34,11 @@ struct roll_publish_conf {
 	const char *const *namespaces; /* count 0: all */
 	size_t namespace_count;
 	struct roll_events *events; /* may be NULL */
+	/*
+	 * What was published of the DNSZone is of another content than what the view has, and yet
+	 * with the same serial. True: it has a later one now. May be NULL.
+	 */
+	bool (*raise_serial)(void *ctx, struct roll_str zone_key);
 	/* How long a write may take, 0 if none may begin. NULL: no limit. */
 	int64_t (*left_ms)(void *ctx);
 	void *ctx;

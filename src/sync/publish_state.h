@@ -62,6 +62,8 @@ struct roll_publish {
 	struct roll_patch *patch;
 	struct roll_arena arena;
 	bool is_leader;
+	bool has_passed;	       /* over all objects once, */
+	bool is_settled;	       /* and all that was found is written */
 	bool is_in_step;	       /* with the source, as far as known */
 	bool has_no_serial;	       /* the cluster's DNSZones have no status.serial */
 	struct roll_publish_ops batch; /* told, not committed yet */

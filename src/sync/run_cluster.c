@@ -100,6 +100,13 @@ static void on_lease(void *ctx, bool is_holder)
 	roll_publish_lead(cluster->publish, is_holder);
 }
 
+static bool raise_serial(void *ctx, struct roll_str zone_key)
+{
+	struct cluster *cluster = ctx;
+
+	return roll_engine_raise_serial(cluster->run->engine, zone_key);
+}
+
 static int64_t left_ms(void *ctx)
 {
 	const struct cluster *cluster = ctx;
@@ -176,6 +183,7 @@ static enum roll_status start_status(struct cluster *cluster, struct roll_err *e
 		.metrics = run->metrics,
 		.namespaces = o->namespaces.items,
 		.namespace_count = o->namespaces.count,
+		.raise_serial = raise_serial,
 		.left_ms = left_ms,
 		.ctx = cluster,
 	};

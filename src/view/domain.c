@@ -306,3 +306,15 @@ void roll_txn_heed_serial(struct roll_txn *txn, struct roll_str zone_key, uint32
 	roll_txn_note_zone(txn, &domain);
 	store_domain(txn, &domain, &row);
 }
+
+void roll_txn_raise_serial(struct roll_txn *txn, struct roll_str zone_key)
+{
+	struct roll_name domain;
+	uint32_t number;
+
+	if (!roll_txn_mutate(txn) || roll_txn_zone_number(txn, zone_key, &number, &domain))
+		return;
+	roll_txn_note_name(txn, &domain);
+	roll_txn_note_zone(txn, &domain);
+	roll_txn_bump(txn, &domain, number);
+}

@@ -96,6 +96,8 @@ void roll_txn_set_revision(struct roll_txn *txn, const struct roll_revision *rev
  * answers now is earlier.
  */
 bool roll_txn_is_later(struct roll_txn *txn, struct roll_str zone_key, uint32_t published);
+/* The zone has changed, nobody knows how: its serial rises as by a change now. */
+void roll_txn_raise_serial(struct roll_txn *txn, struct roll_str zone_key);
 /* Another replica gave this serial out for the DNSZone: ours is not earlier from now on. */
 void roll_txn_heed_serial(struct roll_txn *txn, struct roll_str zone_key, uint32_t published);
 

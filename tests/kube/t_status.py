@@ -2,6 +2,7 @@
 """What owners of objects are told, against a real kube-apiserver: every reason from a real object,
 hand-overs with a stopwatch, writes counted by the server, replicas of which one is killed.
 ROLL_STATUS_OBJECTS says how many objects change at once."""
+import difflib
 import os
 import re
 import sys
@@ -389,6 +390,44 @@ def replicas(cluster, first):
     tap.ok(took(began) < 12, "a leader that ends gives the lease back", took(began))
 
 
+def new_views(cluster, first):
+    """A pod whose view is in memory begins with nothing at each start."""
+    gone = rt.a_set("gone", "rival", "gone", "192.0.2.8")
+    first.sync.stop()
+
+    def begin():
+        replica = Replica(cluster)
+        rt.wait_for("a look at all", replica.has_looked_at_all, 60)
+        settle(cluster)
+        return replica
+
+    def serial():
+        return cluster.get(rt.zone("rival", ""))["status"]["serial"]
+
+    replica = begin()
+    cluster.create(gone)
+    says(cluster, gone, "Programmed", "True", "Programmed")
+    settle(cluster)
+    before, dump, count = serial(), replica.dump(), patches(cluster)
+    replica.sync.stop()
+    replica = begin()
+    now = replica.dump()
+    tap.ok((serial(), now, patches(cluster) - count) == (before, dump, 0),
+           "a new view of what is known already: the same serials, and not one write",
+           "%d writes\n%s" % (patches(cluster) - count,
+                              "\n".join(difflib.unified_diff(dump.split("\n"), now.split("\n"),
+                                                             lineterm="", n=0))))
+    replica.sync.stop()
+    cluster.delete(gone)
+    replica = begin()
+    tap.ok(serial() > before and " %d " % serial() in replica.dump(),
+           "a new view without what went while nobody looked: a later serial",
+           "%d, before %d\n%s" % (serial(), before, replica.dump()))
+    replica.sync.stop()
+    first.start()
+    rt.wait_for("the first leads", first.has_looked_at_all, 60)
+
+
 def create_all(cluster, objects):
     def create(part):
         other = object.__new__(kube.Cluster)
@@ -487,6 +526,7 @@ def main():
         restarts(cluster, replica)
         many(cluster, replica, backend)
         replicas(cluster, replica)
+        new_views(cluster, replica)
         pruned(cluster, replica)
     except AssertionError as e:
         tap.ok(False, "ran to its end", str(e) + "\n" + replica.sync.log()[-3000:])

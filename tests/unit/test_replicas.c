@@ -65,6 +65,9 @@ struct world {
 	struct replica replicas[REPLICAS];
 	struct roll_guard_conf guard;
 	size_t leader;
+	bool is_leader_new; /* since the last settling */
+	uint64_t published_hash;
+	size_t published_count; /* of record sets, with the serial */
 	uint64_t random;
 };
 
@@ -334,10 +337,21 @@ static void renew(struct world *w, struct replica *r)
 	tempview_fini(&r->tv);
 	tempview_init(&r->tv);
 	open_replica(w, r);
+	/* It may lead before it has read anything. */
+	roll_engine_publish(r->engine, r == &w->replicas[w->leader]);
 	list(w, r, true);
 }
 
 /* --- who reports --- */
+
+static size_t count_sets(const struct world *w)
+{
+	size_t count = 0;
+
+	for (unsigned i = 0; i < SETS; i++)
+		count += w->sets[i].is_there;
+	return count;
+}
 
 /* One status is written, if there is anything to say; as soon as the leader has seen what is. */
 static bool report(struct world *w)
@@ -346,6 +360,18 @@ static bool report(struct world *w)
 
 	if (!has_all(w, leader))
 		return false;
+	/* As sync/publish.c does. */
+	if (w->zone.serial && w->zone.serial == leader->serial &&
+	    w->published_count != count_sets(w)) {
+		roll_engine_raise_serial(leader->engine, roll_str_c("d/z"));
+		look(leader, false);
+	}
+	/* No serial is given out twice for different content. */
+	if (w->zone.serial == leader->serial)
+		assert_int_equal(leader->hash, w->published_hash);
+	else
+		w->published_hash = leader->hash;
+	w->published_count = count_sets(w);
 	if (w->zone.serial != leader->serial || w->zone.observed != w->zone.generation) {
 		w->zone.serial = leader->serial;
 		w->zone.observed = w->zone.generation;
@@ -388,8 +414,8 @@ static void step(struct world *w)
 			list(w, r, false);
 		break;
 	case 5:
-		if (n != w->leader)
-			renew(w, r);
+		renew(w, r);
+		w->is_leader_new = w->is_leader_new || n == w->leader;
 		break;
 	case 6:
 	case 7:
@@ -405,6 +431,10 @@ static void settle(struct world *w)
 {
 	struct replica *leader = &w->replicas[w->leader];
 
+	/* Nor does a new one see such a change and its reversal. */
+	if (w->is_leader_new)
+		change_something(w);
+	w->is_leader_new = false;
 	do
 		catch_up(w, leader);
 	while (report(w));
