@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """rollcall-sync --in-cluster as in a pod: the files of a service account where Kubernetes mounts
 them (in a mount namespace of the test's own), a bound token, the shipped role and nothing more."""
+import json
 import os
 import shutil
 import sys
@@ -126,13 +127,17 @@ def follows(cluster, pod, name, what, deadline_s=20):
     tap.ok(True, what)
 
 
+def in_order(rule):
+    return json.dumps(rule, sort_keys=True)
+
+
 def rights(cluster, account, token):
     """What the server says that the account may do, beyond what everybody may."""
     rules = cluster.must("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
         "spec": {"namespace": "rollcall"}}, token=token)["status"]["resourceRules"]
     got = [r for r in rules if r["apiGroups"] != ["authorization.k8s.io"]]
-    tap.equal(sorted(got, key=str), sorted(account.rules, key=str),
+    tap.equal(sorted(got, key=in_order), sorted(account.rules, key=in_order),
               "the token has the rights of rbac.yaml, no more")
 
 
