@@ -428,6 +428,29 @@ def new_views(cluster, first):
     rt.wait_for("the first leads", first.has_looked_at_all, 60)
 
 
+def modes(cluster, first):
+    """--status never and always."""
+    first.sync.stop()
+    settle(cluster)
+    count = patches(cluster)
+    obj = rt.a_set("untold", "rival", "untold", "192.0.2.9")
+    replica = Replica(cluster, "--status", "never")
+    cluster.create(obj)
+    rt.wait_for("it is served", lambda: "untold.example.com." in replica.dump())
+    settle(cluster)
+    tap.ok(patches(cluster) == count and "lease" not in replica.sync.log(),
+           "--status never: nothing is written, not even the Lease", replica.sync.log())
+    tap.equal(replica.value("rollcall_sync_status_queue"), 0, "... and nothing waits for it")
+    replica.sync.stop()
+    replica = Replica(cluster, "--status", "always")
+    says(cluster, obj, "Programmed", "True", "Programmed")
+    tap.ok(replica.writes() and "lease" not in replica.sync.log(),
+           "--status always: written without a Lease", replica.sync.log())
+    tap.equal(replica.sync.stop(), 0, "... and it ends well")
+    first.start()
+    rt.wait_for("the first leads", first.has_looked_at_all, 60)
+
+
 def create_all(cluster, objects):
     def create(part):
         other = object.__new__(kube.Cluster)
@@ -527,6 +550,7 @@ def main():
         many(cluster, replica, backend)
         replicas(cluster, replica)
         new_views(cluster, replica)
+        modes(cluster, replica)
         pruned(cluster, replica)
     except AssertionError as e:
         tap.ok(False, "ran to its end", str(e) + "\n" + replica.sync.log()[-3000:])
