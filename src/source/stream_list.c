@@ -129,7 +129,9 @@ static void on_list_done(void *ctx, const struct roll_lister_result *result)
 		text = roll_status_text(status);
 	}
 	if (result->has_no_stream && stream->env->way == ROLL_LIST_STREAM) {
-		roll_log(ROLL_INFO, "no-streaming-list", "reason=\"%s\"", result->text);
+		roll_log(ROLL_INFO, "no-streaming-list",
+			 "text=\"the server has none; lists come in pages\"");
+		roll_log(ROLL_DEBUG, "no-streaming-list", "reason=\"%s\"", result->text);
 		stream->env->way = ROLL_LIST_PAGES;
 		roll_stream_list(stream); /* it is still its turn */
 		return;

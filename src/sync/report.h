@@ -38,7 +38,8 @@ struct roll_str roll_report_condition(const json_t *status, const char *type, co
 /*
  * The zone is of another controller's class: its objects are that one's to report about. Our word
  * counts only as long as nobody else has spoken: while `present` is unset, Unknown, or this very
- * message.
+ * message, or one about another class controller. One like ours from another controller says as
+ * much.
  */
 bool roll_report_is_foreign(const json_t *wanted);
 bool roll_report_may_overwrite(const json_t *wanted, const json_t *present);

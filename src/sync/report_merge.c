@@ -167,8 +167,15 @@ bool roll_report_is_foreign(const json_t *wanted)
 bool roll_report_may_overwrite(const json_t *wanted, const json_t *present)
 {
 	struct roll_str status = roll_report_condition(present, "Accepted", "status");
+	struct roll_str ours = roll_report_condition(wanted, "Accepted", "message");
+	struct roll_str theirs = roll_report_condition(present, "Accepted", "message");
 
-	return !roll_report_is_foreign(wanted) || !status.n || roll_str_eq_c(status, "Unknown") ||
-	       roll_str_starts(roll_report_condition(present, "Accepted", "message"),
-			       ROLL_REPORT_FOREIGN);
+	if (!roll_report_is_foreign(wanted) || !status.n || roll_str_eq_c(status, "Unknown") ||
+	    roll_str_eq(ours, theirs))
+		return true;
+	if (!roll_str_starts(theirs, ROLL_REPORT_FOREIGN))
+		return false;
+	roll_str_cut(&ours, '"');
+	roll_str_cut(&theirs, '"');
+	return !roll_str_eq(roll_str_cut(&ours, '"'), roll_str_cut(&theirs, '"'));
 }

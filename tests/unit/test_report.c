@@ -675,6 +675,18 @@ static void merging_changes_no_more_than_it_must(void **state)
 }
 
 /* Its class is of another controller, so it is that one's to report about. */
+static json_t *said(const char *message)
+{
+	char text[256];
+
+	snprintf(text, sizeof text,
+		 "{\"conditions\":[{\"type\":\"Accepted\",\"status\":\"False\",\"reason\":"
+		 "\"Pending\","
+		 "\"message\":\"%s\"}]}",
+		 message);
+	return parse(text);
+}
+
 static void a_foreign_zone_is_left_to_its_controller(void **state)
 {
 	struct world *world = *state;
@@ -695,6 +707,14 @@ static void a_foreign_zone_is_left_to_its_controller(void **state)
 	json_decref(present);
 	present = parse("{\"conditions\":[" COND("Accepted", "True", "") "]}");
 	assert_false(roll_report_may_overwrite(wanted, present));
+	json_decref(present);
+	/* Two like us, of other names, would undo each other's words for ever. */
+	present = said("DNSZoneClass controller \\\"other\\\" is not \\\"third\\\"");
+	assert_false(roll_report_may_overwrite(wanted, present));
+	json_decref(present);
+	/* The class was another one's when that was said. */
+	present = said("DNSZoneClass controller \\\"before\\\" is not \\\"third\\\"");
+	assert_true(roll_report_may_overwrite(wanted, present));
 	json_decref(present);
 	json_decref(wanted);
 }
