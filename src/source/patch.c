@@ -196,6 +196,13 @@ void roll_patch_wait(struct roll_patch_item *item, int64_t delay_ms)
 	roll_patch_move(item, ROLL_PATCH_WAITING);
 }
 
+/* Whatever is wrong may be wrong with it alone: the others are not to wait for it. */
+void roll_patch_retry(struct roll_patch_item *item)
+{
+	roll_patch_wait(item, roll_backoff_ms(&item->attempts, BACKOFF_BASE_MS, BACKOFF_CAP_MS,
+					      &item->patch->seed));
+}
+
 static void strip_times(json_t *conditions)
 {
 	for (size_t i = 0; i < json_array_size(conditions); i++)
@@ -248,6 +255,7 @@ void roll_patch_wake(struct roll_patch *patch)
 static void settle(struct roll_patch_item *item)
 {
 	roll_metric_add(item->patch->m_writes, "unchanged", NULL, 1);
+	item->attempts = 0;
 	roll_patch_forget(item);
 	if (!item->written) {
 		roll_patch_drop(item);
@@ -282,19 +290,21 @@ static bool handle(struct roll_patch_item *item)
 		if (!take_token(item->patch))
 			return false;
 		if (!roll_patch_start_read(item))
-			roll_patch_wait(item, BACKOFF_BASE_MS);
+			roll_patch_retry(item);
 		return true;
 	}
 	item->is_wanted_again = false;
 	status = decide(item, &wanted);
 	if (status == ROLL_ENOENT)
 		settle(item);
+	else if (status == ROLL_EAGAIN)
+		roll_patch_wait(item, AGAIN_MS);
 	else if (status)
-		roll_patch_wait(item, status == ROLL_EAGAIN ? AGAIN_MS : BACKOFF_BASE_MS);
+		roll_patch_retry(item);
 	else if (!take_token(item->patch))
 		can_go_on = false;
 	else if (!roll_patch_start_write(item, wanted))
-		roll_patch_wait(item, BACKOFF_BASE_MS);
+		roll_patch_retry(item);
 	json_decref(wanted);
 	return can_go_on;
 }

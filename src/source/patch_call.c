@@ -91,7 +91,7 @@ static void on_failure(struct roll_patch_item *item, const char *what,
 		complain(item, what, result);
 		roll_patch_pause(patch, result->retry_after_ms);
 		take_later(item);
-		roll_patch_go_on(item);
+		roll_patch_retry(item);
 		break;
 	}
 }

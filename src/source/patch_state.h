@@ -29,9 +29,9 @@ struct roll_patch_item {
 	enum roll_patch_rank rank;
 	bool is_wanted_again; /* while it was being read or written, or resting */
 	int64_t due_ms;
-	int64_t rest_ms;  /* after the last write */
-	uint64_t written; /* hash of it; 0: none yet */
-	unsigned attempts;
+	int64_t rest_ms;   /* after the last write */
+	uint64_t written;  /* hash of it; 0: none yet */
+	unsigned attempts; /* failures in a row, of this one */
 	struct roll_api_call *call;
 	struct roll_buf answer;
 	json_t *sent;	/* the patch on its way */
@@ -77,6 +77,8 @@ void roll_patch_move(struct roll_patch_item *item, enum roll_patch_state state);
 /* It is its turn still: READY, before the others of its rank. */
 void roll_patch_go_on(struct roll_patch_item *item);
 void roll_patch_wait(struct roll_patch_item *item, int64_t delay_ms);
+/* After a failure: the longer the more there were. */
+void roll_patch_retry(struct roll_patch_item *item);
 void roll_patch_rest(struct roll_patch_item *item);
 void roll_patch_drop(struct roll_patch_item *item);
 /* The server is in trouble, or does not want us: nobody's turn for a while. */

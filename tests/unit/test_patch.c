@@ -37,6 +37,7 @@ struct world {
 	char bodies[4][256];
 	char paths[4][160];
 	int64_t at_ms[8];    /* of the writes */
+	int spoilt;	     /* ... of each write to an object of that name; 0: as any */
 	size_t want;	     /* writes */
 	bool is_absent;	     /* at the next read, */
 	const json_t *known; /* and then an event tells of it before the answer comes */
@@ -90,6 +91,8 @@ static int answer_write(struct world *world, const char *name, const json_t *bod
 
 	if (world->answered < world->answer_count)
 		answer = world->answers[world->answered++];
+	if (world->spoilt && roll_str_starts(roll_str_c(name), "spoilt"))
+		answer = world->spoilt;
 	if (answer == 200 && strcmp(version_of(body), version_of(object_of(world, name))) != 0)
 		answer = 409;
 	if (answer != 200) {
@@ -533,6 +536,31 @@ static void a_server_that_is_away_is_waited_for(void **state)
 	assert_int_equal(world->written, 1);
 }
 
+/* A webhook that denies, a role that lacks in one namespace: the others get theirs. */
+static void what_cannot_be_written_is_in_nobodys_way(void **state)
+{
+	static const int answers[] = {403, 500};
+	struct world *world = *state;
+
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		world->wanted = (int)i + 1;
+		world->spoilt = answers[i];
+		world->written = 0;
+		want_many(world, ROLL_PATCH_HAND_OVER, "spoilt", 4);
+		want_many(world, ROLL_PATCH_BULK, "n", 100);
+		turn_ms(world->loop, 30000);
+		assert_int_equal(world->written, 100);
+	}
+	/* These are tried again, ever less often. */
+	turn_ms(world->loop, 600000);
+	world->writes = 0;
+	turn_ms(world->loop, 3600000);
+	assert_in_range(world->writes, 4 * 55, 4 * 150);
+	world->spoilt = 0;
+	assert_true(turn_until(world->loop, is_idle, world, 121000));
+	assert_int_equal(value_of(world, "spoilt0"), 2);
+}
+
 static void what_has_no_room_is_dropped_and_told(void **state)
 {
 	struct world *world = *state;
@@ -748,6 +776,7 @@ int main(void)
 		TEST(our_own_write_is_no_news),
 		TEST(what_is_undone_at_once_is_done_again),
 		TEST(a_server_that_is_away_is_waited_for),
+		TEST(what_cannot_be_written_is_in_nobodys_way),
 		TEST(what_has_no_room_is_dropped_and_told),
 		TEST(what_is_read_is_written_before_the_next_is_read),
 		TEST(the_rate_is_limited),
