@@ -16,8 +16,9 @@ static void complain(const struct roll_patch_item *item, const char *what,
 {
 	char shown[300];
 
-	roll_log(ROLL_WARN, "status-not-written", "what=%s object=\"%s\" reason=\"%s\"", what,
-		 item->key, roll_str_show(roll_str_c(result->text), shown, sizeof shown));
+	roll_log(item->attempts ? ROLL_DEBUG : ROLL_WARN, "status-not-written",
+		 "what=%s object=\"%s\" reason=\"%s\"", what, item->key,
+		 roll_str_show(roll_str_c(result->text), shown, sizeof shown));
 }
 
 /* What was told while the request was on its way. False: nothing. */
@@ -59,7 +60,25 @@ static void again(struct roll_patch_item *item)
 			roll_backoff_ms(&beyond, CONFLICT_BASE_MS, CONFLICT_CAP_MS, &patch->seed));
 }
 
-/* What the server finds wrong with the patch will be wrong the next time too. */
+/* Others would fare no better. */
+static bool is_about_server(const struct roll_api_result *result)
+{
+	switch (result->http_status) {
+	case 0:
+	case 401:
+	case 429:
+	case 503:
+		return true;
+	default:
+		return result->retry_after_ms >= 0;
+	}
+}
+
+/*
+ * What the server finds wrong with the patch will be wrong the next time too. A webhook, a role or
+ * the limits of etcd may have anything against one object, and it looks as if the server were ill:
+ * so that is believed once of each.
+ */
 static void on_failure(struct roll_patch_item *item, const char *what,
 		       const struct roll_api_result *result, struct roll_metric *metric)
 {
@@ -89,7 +108,8 @@ static void on_failure(struct roll_patch_item *item, const char *what,
 	default:
 		roll_metric_add(metric, is_denied ? "denied" : "failed", NULL, 1);
 		complain(item, what, result);
-		roll_patch_pause(patch, result->retry_after_ms);
+		if (item->attempts == 0 || is_about_server(result))
+			roll_patch_pause(patch, result->retry_after_ms);
 		take_later(item);
 		roll_patch_retry(item);
 		break;
@@ -116,8 +136,8 @@ static json_t *read_answer(struct roll_patch_item *item)
 
 static void on_read(void *ctx, const struct roll_api_result *result)
 {
-	static const struct roll_api_result unreadable = {.retry_after_ms = -1,
-							  .text = "the answer is no object"};
+	static const struct roll_api_result unreadable = {
+		.http_status = 200, .retry_after_ms = -1, .text = "the answer is no object"};
 	struct roll_patch_item *item = ctx;
 	struct roll_patch *patch = item->patch;
 	json_t *object = read_answer(item);

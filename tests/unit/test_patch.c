@@ -543,12 +543,19 @@ static void what_cannot_be_written_is_in_nobodys_way(void **state)
 	struct world *world = *state;
 
 	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+		json_t *known = known_object(7, 0);
+
 		world->wanted = (int)i + 1;
 		world->spoilt = answers[i];
 		world->written = 0;
-		want_many(world, ROLL_PATCH_HAND_OVER, "spoilt", 4);
-		want_many(world, ROLL_PATCH_BULK, "n", 100);
+		want(world, ROLL_PATCH_HAND_OVER, "spoilt0", known);
+		want(world, ROLL_PATCH_HAND_OVER, "spoilt1", known);
+		want(world, ROLL_PATCH_HAND_OVER, "spoilt2", known);
+		want(world, ROLL_PATCH_HAND_OVER, "spoilt3", known);
+		json_decref(known);
 		turn_ms(world->loop, 30000);
+		want_many(world, ROLL_PATCH_BULK, "n", 100);
+		turn_ms(world->loop, 3000);
 		assert_int_equal(world->written, 100);
 	}
 	/* These are tried again, ever less often. */
