@@ -19,7 +19,8 @@
 #define IN_FLIGHT 4
 #define AGAIN_MS 50	   /* after a decision that was not possible yet */
 #define REST_MS 200	   /* between two writes to one object */
-#define REST_CAP_MS 300000 /* ... when somebody undoes them */
+#define REST_CAP_MS 300000 /* ... when somebody undoes them, */
+#define UNDONE_MS 60000	   /* which they may take as long for */
 #define BACKOFF_BASE_MS 500
 #define BACKOFF_CAP_MS 60000
 
@@ -320,7 +321,7 @@ static void wake_delayed(struct roll_patch *patch)
 			continue;
 		if (item->state == ROLL_PATCH_WAITING || item->is_wanted_again)
 			roll_patch_move(item, ROLL_PATCH_READY);
-		else
+		else if (now - item->due_ms >= UNDONE_MS)
 			roll_patch_drop(item);
 	}
 }
@@ -411,6 +412,8 @@ void roll_patch_want(struct roll_patch *patch, enum roll_patch_rank rank, const 
 	} else {
 		roll_patch_forget(item);
 	}
+	if (item->state == ROLL_PATCH_RESTING && item->due_ms <= now_ms(patch))
+		roll_patch_move(item, ROLL_PATCH_READY);
 	roll_patch_wake(patch);
 }
 

@@ -18,7 +18,7 @@ enum roll_patch_state {
 	ROLL_PATCH_WAITING, /* until due_ms, then READY */
 	ROLL_PATCH_READING,
 	ROLL_PATCH_WRITING,
-	ROLL_PATCH_RESTING, /* until due_ms: was written, and is not written again before */
+	ROLL_PATCH_RESTING, /* was written, and is not written again before due_ms */
 };
 
 struct roll_patch_item {

@@ -766,6 +766,25 @@ static void a_quarrel_slows_down(void **state)
 	assert_in_range(world->writes, 15, 25);
 }
 
+/* One that takes its time to undo it is slowed down as well. */
+static void a_quarrel_with_a_slow_one_slows_down_too(void **state)
+{
+	struct world *world = *state;
+	size_t writes = 0;
+
+	world->wanted = 1;
+	want(world, ROLL_PATCH_NEWS, "x", NULL);
+	for (int i = 0; i < 3600; i++) {
+		turn_ms(world->loop, 1000);
+		if (world->writes == writes)
+			continue;
+		writes = world->writes;
+		change(world, "x", 9);
+		want(world, ROLL_PATCH_NEWS, "x", object_of(world, "x"));
+	}
+	assert_in_range(world->writes, 15, 30);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -796,6 +815,7 @@ int main(void)
 		TEST(what_is_cleared_is_not_written),
 		TEST(writes_to_one_object_are_spaced),
 		TEST(a_quarrel_slows_down),
+		TEST(a_quarrel_with_a_slow_one_slows_down_too),
 #undef TEST
 	};
 
