@@ -164,8 +164,10 @@ static enum roll_status apply_op(struct roll_engine *engine, struct roll_txn *tx
 	if (op->is_absent) {
 		struct roll_str key = roll_apply_key(engine->apply, &decoded.object);
 
-		if (decoded.object.kind == ROLL_KIND_ZONE)
+		if (decoded.object.kind == ROLL_KIND_ZONE) {
 			engine->has_zone_op = true;
+			roll_mark_unset(&engine->heeded, key);
+		}
 		roll_txn_set_revision(txn, &(struct roll_revision){.number = op->revision});
 		status = roll_apply_absent(engine->apply, txn, decoded.object.kind, key,
 					   "event DELETED", op->revision);

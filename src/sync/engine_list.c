@@ -53,6 +53,14 @@ void roll_mark_drop(struct roll_mark **marks, struct roll_mark *mark)
 	free(mark);
 }
 
+void roll_mark_unset(struct roll_mark **marks, struct roll_str key)
+{
+	struct roll_mark *mark = (struct roll_mark *)roll_mark_find(*marks, key);
+
+	if (mark)
+		roll_mark_drop(marks, mark);
+}
+
 void roll_marks_clear(struct roll_mark **marks)
 {
 	struct roll_mark *mark, *next;
@@ -177,7 +185,8 @@ static enum roll_status stage_one(struct roll_engine *engine, struct roll_txn *t
 	status = roll_staged_decode(kind, bytes, &staged);
 	if (status)
 		return status;
-	roll_engine_heed(engine, txn, &staged.decoded.object);
+	if (!roll_engine_is_overtaken(engine, &staged.decoded.object))
+		roll_engine_heed(engine, txn, &staged.decoded.object);
 	status = roll_txn_stage_get(txn, (enum roll_row_kind)kind, key, &before);
 	if (status == ROLL_OK)
 		return stage_again(engine, txn, kind, key, before, bytes);

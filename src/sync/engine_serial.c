@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/engine_state.h"
 
+/* How far from the object's own revision a serial may be that was published for it. */
+#define AHEAD_MAX ((uint32_t)1 << 24)
+#define BEHIND_MAX ((uint32_t)1 << 30)
+
 /*
  * Replicas that are fed by one cluster agree on the serials of their zones. What they see as it
  * happens gives them the same ones (view/domain.c). A list that is taken later does not: revisions
@@ -25,16 +29,33 @@ static bool is_follower(const struct roll_engine *engine)
 	       (engine->is_building || !engine->is_publisher);
 }
 
+/*
+ * Whoever may write the status of one DNSZone may write any number there, and serials half the
+ * range apart have no order: one from nowhere could make the serials of all others fall. An honest
+ * one was given before it was written, and so is not later than the object's revision, but for what
+ * a cluster has lost when it was restored from a backup. A status in a manifest was copied from
+ * somewhere.
+ */
+static uint32_t published(const struct roll_engine *engine, const struct roll_object *object)
+{
+	uint32_t revision = (uint32_t)object->revision, serial = object->serial;
+
+	if (!engine->conf.is_cluster || object->kind != ROLL_KIND_ZONE)
+		return 0;
+	return serial - revision <= AHEAD_MAX || revision - serial <= BEHIND_MAX ? serial : 0;
+}
+
 void roll_engine_set_revision(struct roll_engine *engine, struct roll_txn *txn,
 			      const struct roll_object *object, uint64_t otherwise)
 {
-	engine->is_published = engine->is_published || object->serial;
+	uint32_t serial = published(engine, object);
+
+	engine->is_published = engine->is_published || serial;
 	roll_txn_set_revision(txn,
 			      &(struct roll_revision){
 				      .number = object->revision ? object->revision : otherwise,
 				      .is_late = object->is_reported && is_follower(engine),
-				      /* A status in a manifest was copied from somewhere. */
-				      .published = engine->conf.is_cluster ? object->serial : 0,
+				      .published = serial,
 			      });
 }
 
@@ -48,14 +69,17 @@ void roll_engine_set_list_revision(const struct roll_engine *engine, struct roll
 void roll_engine_heed(struct roll_engine *engine, struct roll_txn *txn,
 		      const struct roll_object *object)
 {
+	uint32_t serial = published(engine, object);
 	struct roll_str key;
 
-	if (!engine->conf.is_cluster || object->kind != ROLL_KIND_ZONE || !object->serial)
+	if (object->kind != ROLL_KIND_ZONE)
 		return;
-	engine->is_published = true;
+	engine->is_published = engine->is_published || serial;
 	key = roll_apply_key(engine->apply, object);
-	if (roll_txn_is_later(txn, key, object->serial))
-		roll_mark_set(&engine->heeded, key, object->serial, roll_str_n("", 0));
+	if (roll_txn_is_later(txn, key, serial))
+		roll_mark_set(&engine->heeded, key, serial, roll_str_n("", 0));
+	else
+		roll_mark_unset(&engine->heeded, key);
 }
 
 static bool is_reached(const struct roll_mark *mark, uint64_t reached)

@@ -179,7 +179,7 @@ void roll_engine_set_revision(struct roll_engine *engine, struct roll_txn *txn,
 /* ... by what a list does not have any more. */
 void roll_engine_set_list_revision(const struct roll_engine *engine, struct roll_txn *txn,
 				   uint64_t revision);
-/* Keep in mind what a replica has given out for this object, if it is a DNSZone. */
+/* Keep in mind what a replica has given out for this object, if it is a DNSZone, at the latest. */
 void roll_engine_heed(struct roll_engine *engine, struct roll_txn *txn,
 		      const struct roll_object *object);
 /* Positions have advanced: give out what may be given out now. */
@@ -212,6 +212,7 @@ void roll_mark_set(struct roll_mark **marks, struct roll_str key, uint64_t value
 		   struct roll_str text);
 const struct roll_mark *roll_mark_find(const struct roll_mark *marks, struct roll_str key);
 void roll_mark_drop(struct roll_mark **marks, struct roll_mark *mark);
+void roll_mark_unset(struct roll_mark **marks, struct roll_str key);
 void roll_marks_clear(struct roll_mark **marks);
 
 struct roll_str roll_engine_touched_key(struct roll_engine *engine, enum roll_kind kind,

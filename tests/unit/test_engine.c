@@ -889,6 +889,114 @@ static void list_given_up_leaves_nothing_in_a_new_view(void **state)
 	stop(&f);
 }
 
+/* --- serials that others have written --- */
+
+static json_t *zone_that_says(const char *name, const char *domain, unsigned revision,
+			      uint32_t serial)
+{
+	char spec[128];
+	json_t *value;
+
+	snprintf(spec, sizeof spec, "{\"domainName\":\"%s\",\"dnsZoneClassName\":\"c\"}", domain);
+	value = object("DNSZone", "d", name, revision, spec);
+	json_object_set_new(value, "status", json_pack("{s:I}", "serial", (json_int_t)serial));
+	return value;
+}
+
+static json_t *class_with_ttl(unsigned revision)
+{
+	char spec[256];
+
+	snprintf(spec, sizeof spec,
+		 "{\"controllerName\":\"ours\",\"defaults\":{\"defaultTTL\":%u},"
+		 "\"nameServerPolicy\":{\"mode\":\"Static\",\"static\":{\"servers\":"
+		 "[\"ns%u.example.net\"]}}}",
+		 revision, revision);
+	return object("DNSZoneClass", NULL, "c", revision, spec);
+}
+
+static uint32_t serial_of(struct fixture *f, const char *domain)
+{
+	struct roll_txn *txn = tempview_begin(&f->tv);
+	struct roll_name apex = tempview_name(domain);
+	const struct roll_zone *zone;
+	uint32_t serial;
+
+	assert_int_equal(roll_snap_zone_at(roll_txn_snap(txn), &apex, &zone), ROLL_OK);
+	serial = zone->serial;
+	roll_txn_abort(txn);
+	return serial;
+}
+
+/* An event; NULL: a bookmark. */
+static void tell_event(struct fixture *f, int kind, json_t *value, unsigned revision)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%u", revision);
+	begin_events(f);
+	if (value)
+		event_put(f, value);
+	assert_int_equal(
+		f->sink->event_end(f->sink->ctx, roll_str_c(plurals[kind]), roll_str_c(text)),
+		ROLL_OK);
+}
+
+static void list_two_zones(struct fixture *f, uint32_t serial)
+{
+	begin_list(f, ROLL_KIND_CLASS, "");
+	list_put(f, class_object());
+	assert_int_equal(end_list(f, 2000), ROLL_OK);
+	begin_list(f, ROLL_KIND_ZONE, "");
+	list_put(f, zone_that_says("a", "a.test", 1000, 1000));
+	list_put(f, zone_that_says("b", "b.test", 1500, serial));
+	assert_int_equal(end_list(f, 2000), ROLL_OK);
+	begin_list(f, ROLL_KIND_RECORDSET, "");
+	assert_int_equal(end_list(f, 2000), ROLL_OK);
+}
+
+/* Half the range on there is no order any more, and a change of class is told to all zones. */
+static void a_serial_from_nowhere_moves_no_other_zone(void **state)
+{
+	static const uint32_t serials[] = {
+		UINT32_C(0x7fffffff), UINT32_C(0x800003e6), UINT32_C(0x800003e7),
+		UINT32_C(0x800003e8), UINT32_C(0x800005dd), UINT32_MAX,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof serials / sizeof *serials; i++) {
+		struct fixture f;
+
+		start(&f, true);
+		list_two_zones(&f, serials[i]);
+		assert_int_equal(serial_of(&f, "a.test"), 1000);
+		for (unsigned revision = 2001; revision < 2006; revision++) {
+			tell_event(&f, ROLL_KIND_CLASS, class_with_ttl(revision), revision);
+			assert_int_equal(serial_of(&f, "a.test"), revision);
+			assert_int_equal(serial_of(&f, "b.test"), revision);
+		}
+		stop(&f);
+	}
+}
+
+static void a_serial_that_was_taken_back_is_not_heeded(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, true);
+	list_two_zones(&f, 1500);
+	tell_event(&f, ROLL_KIND_ZONE, zone_that_says("a", "a.test", 2001, 3000), 2001);
+	tell_event(&f, ROLL_KIND_ZONE, zone_that_says("b", "b.test", 2002, 3000), 2002);
+	tell_event(&f, ROLL_KIND_ZONE, zone_that_says("b", "b.test", 2003, 1500), 2003);
+	assert_int_equal(serial_of(&f, "a.test"), 1000);
+	for (int kind = 0; kind < ROLL_KIND_COUNT; kind++)
+		tell_event(&f, kind, NULL, 3001);
+	assert_int_equal(serial_of(&f, "a.test"), 3000);
+	assert_int_equal(serial_of(&f, "b.test"), 1500);
+	stop(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -912,6 +1020,8 @@ int main(void)
 		cmocka_unit_test(first_manifest_by_path_has_the_object),
 		cmocka_unit_test(file_that_is_renamed_changes_no_answer),
 		cmocka_unit_test(list_given_up_leaves_nothing_in_a_new_view),
+		cmocka_unit_test(a_serial_from_nowhere_moves_no_other_zone),
+		cmocka_unit_test(a_serial_that_was_taken_back_is_not_heeded),
 	};
 
 	roll_log_set_sink(no_log, NULL);
