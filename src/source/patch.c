@@ -10,7 +10,9 @@
 #define KEY_LIMIT_BYTES 1024
 #define ANSWER_LIMIT_BYTES (4u << 20)
 #define TEXT_LIMIT_BYTES (4u << 20)
-#define DECISIONS_A_TURN 32 /* so that events of the loop come in between */
+/* So that events of the loop come in between. One object can take a fifth of a second. */
+#define DECISIONS_A_TURN 32
+#define TURN_MS 20
 #define TICK_MS 50
 
 /* The pace. */
@@ -329,10 +331,12 @@ static void wake_delayed(struct roll_patch *patch)
 static void on_turn(void *ctx)
 {
 	struct roll_patch *patch = ctx;
-	bool can_go_on = now_ms(patch) >= patch->paused_until_ms && roll_patch_left_ms(patch) > 0;
+	int64_t began = now_ms(patch);
+	bool can_go_on = began >= patch->paused_until_ms && roll_patch_left_ms(patch) > 0;
 
 	wake_delayed(patch);
-	for (unsigned left = DECISIONS_A_TURN; left && can_go_on && first_ready(patch); left--)
+	for (unsigned left = DECISIONS_A_TURN;
+	     left && can_go_on && first_ready(patch) && now_ms(patch) - began < TURN_MS; left--)
 		/* With all places taken there is nothing that could be sent. */
 		can_go_on = patch->in_flight < IN_FLIGHT && handle(first_ready(patch));
 	roll_metric_set(patch->m_queue, NULL, NULL, (double)roll_patch_count(patch));
