@@ -343,6 +343,15 @@ void roll_events_note(struct roll_events *events, const struct roll_event *event
 	schedule(events);
 }
 
+void roll_events_clear(struct roll_events *events)
+{
+	roll_api_cancel(events->call);
+	events->call = NULL;
+	events->sent = NULL;
+	roll_events_table_clear(&events->table);
+	schedule(events);
+}
+
 size_t roll_events_pending(const struct roll_events *events)
 {
 	return events->table.pending;

@@ -50,6 +50,8 @@ enum roll_status roll_events_new(const struct roll_events_conf *conf, struct rol
 void roll_events_free(struct roll_events *events);
 /* Never waits and never fails. */
 void roll_events_note(struct roll_events *events, const struct roll_event *event);
+/* What was not sent is forgotten, what is on its way cancelled. Not to be called from roll_api. */
+void roll_events_clear(struct roll_events *events);
 /* Those that still have to be sent. */
 size_t roll_events_pending(const struct roll_events *events);
 

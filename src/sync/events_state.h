@@ -64,6 +64,7 @@ struct roll_events_table {
 
 void roll_events_table_init(struct roll_events_table *table, const struct roll_clock *clock);
 void roll_events_table_fini(struct roll_events_table *table);
+void roll_events_table_clear(struct roll_events_table *table);
 void roll_events_table_note(struct roll_events_table *table, const struct roll_event *event);
 /* Forget what is too old. */
 void roll_events_table_prune(struct roll_events_table *table);

@@ -320,10 +320,15 @@ void roll_events_table_init(struct roll_events_table *table, const struct roll_c
 	roll_buf_init(&table->identity, IDENTITY_LIMIT_BYTES);
 }
 
-void roll_events_table_fini(struct roll_events_table *table)
+void roll_events_table_clear(struct roll_events_table *table)
 {
 	while (table->by_age)
 		forget(table, table->by_age);
+}
+
+void roll_events_table_fini(struct roll_events_table *table)
+{
+	roll_events_table_clear(table);
 	roll_buf_fini(&table->key);
 	roll_buf_fini(&table->identity);
 }

@@ -222,18 +222,6 @@ static int64_t left_ms(void *ctx)
 
 /* --- events --- */
 
-static const char *event_reason(enum roll_kind kind, bool is_programmed, struct roll_str reason)
-{
-	if (is_programmed)
-		return kind == ROLL_KIND_ZONE ? ROLL_EVENT_ZONE_PROGRAMMED
-					      : ROLL_EVENT_RECORDSET_PROGRAMMED;
-	if (roll_str_eq_c(reason, "Conflict") || roll_str_eq_c(reason, "NotOwner"))
-		return ROLL_EVENT_CONFLICT;
-	if (roll_str_eq_c(reason, "DNSZoneInUse"))
-		return ROLL_EVENT_ZONE_IN_USE;
-	return kind == ROLL_KIND_ZONE ? ROLL_EVENT_ZONE_FAILED : ROLL_EVENT_RECORDSET_FAILED;
-}
-
 /* The DNSZone of a record set, as long as the snapshot lasts. */
 static void find_zone(struct roll_snap *snap, struct roll_str key, struct roll_event *event)
 {
@@ -250,27 +238,22 @@ static void find_zone(struct roll_snap *snap, struct roll_str key, struct roll_e
 static void note_event(struct roll_publish *publish, enum roll_kind kind,
 		       const struct roll_patch_object *object, const json_t *status)
 {
-	struct roll_str now = roll_report_condition(status, "Programmed", "status");
-	struct roll_str before = roll_report_condition(object->status, "Programmed", "status");
-	struct roll_str reason = roll_report_condition(status, "Programmed", "reason");
 	struct roll_str note = roll_report_condition(status, "Programmed", "message");
-	bool is_programmed = roll_str_eq_c(now, "True");
 	struct roll_snap *snap = NULL;
 	char text[KEY_SIZE];
 	struct roll_event event = {
-		.kind = kind, .ns = object->ns, .name = object->name, .uid = object->uid};
+		.kind = kind,
+		.ns = object->ns,
+		.name = object->name,
+		.uid = object->uid,
+		.reason = roll_report_event(kind, object->status, status),
+		.is_warning = !roll_str_eq_c(roll_report_condition(status, "Programmed", "status"),
+					     "True"),
+		.note = note.n ? note.p : "", /* of a JSON string, so that a NUL is behind it */
+	};
 
-	if (!publish->conf.events || !now.n)
+	if (!publish->conf.events || !event.reason)
 		return;
-	/* A new message alone is no news, nor is a new object that waits for its zone. */
-	if (roll_str_eq(now, before) &&
-	    roll_str_eq(reason, roll_report_condition(object->status, "Programmed", "reason")))
-		return;
-	if (!is_programmed && !roll_str_eq_c(before, "True") && roll_str_eq_c(reason, "Pending"))
-		return;
-	event.reason = event_reason(kind, is_programmed, reason);
-	event.is_warning = !is_programmed;
-	event.note = note.n ? note.p : ""; /* of a JSON string, so that a NUL is behind it */
 	if (kind == ROLL_KIND_RECORDSET &&
 	    !roll_snap_begin(roll_writer_view(publish->conf.writer), true, &snap, NULL))
 		find_zone(snap, key_of(object, text), &event);
@@ -460,6 +443,8 @@ void roll_publish_lead(struct roll_publish *publish, bool is_leader)
 	roll_publish_forget(publish);
 	forget_sum(publish);
 	roll_patch_clear(publish->patch);
+	if (publish->conf.events)
+		roll_events_clear(publish->conf.events);
 }
 
 const struct roll_sink *roll_publish_sink(struct roll_publish *publish)

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "model/object.h"
 #include "view/read.h"
 
 /*
@@ -34,6 +35,9 @@ enum roll_status roll_report_merge(const json_t *wanted, const json_t *present, 
 
 /* A member of a condition, as "status" or "message"; empty if there is no such condition. */
 struct roll_str roll_report_condition(const json_t *status, const char *type, const char *member);
+
+/* The reason of the event (sync/events.h) about this change of a status; NULL: it is no news. */
+const char *roll_report_event(enum roll_kind kind, const json_t *before, const json_t *now);
 
 /*
  * The zone is of another controller's class: its objects are that one's to report about. Our word

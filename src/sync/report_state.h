@@ -11,6 +11,7 @@
  *	report_recordset.c  DNSRecordSets
  *	report_zone.c	    DNSZones
  *	report_merge.c	    into the status that an object has
+ *	report_event.c	    which of it is news
  */
 
 #define ROLL_REPORT_FOREIGN "DNSZoneClass controller \"" /* such a message begins */

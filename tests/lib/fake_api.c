@@ -182,6 +182,24 @@ uint64_t fake_api_put(struct fake_api *api, enum fake_kind kind, const char *ns,
 	return record(api, kind, key, is_there(before) ? "MODIFIED" : "ADDED", object);
 }
 
+uint64_t fake_api_set_status(struct fake_api *api, enum fake_kind kind, const char *ns,
+			     const char *name, json_t *status)
+{
+	const struct change *before;
+	json_t *object;
+	char key[160];
+
+	make_key(key, sizeof key, ns, name);
+	before = latest(api, kind, key);
+	if (!is_there(before) || json_equal(json_object_get(before->object, "status"), status)) {
+		json_decref(status);
+		return is_there(before) ? before->revision : 0;
+	}
+	object = json_deep_copy(before->object);
+	json_object_set_new(object, "status", status);
+	return record(api, kind, key, "MODIFIED", object);
+}
+
 uint64_t fake_api_terminate(struct fake_api *api, enum fake_kind kind, const char *ns,
 			    const char *name)
 {

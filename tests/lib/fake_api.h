@@ -54,6 +54,12 @@ const char *fake_api_last_request(const struct fake_api *api);
 /* spec is taken; an object that is there is changed. The revision. ns NULL for classes. */
 uint64_t fake_api_put(struct fake_api *api, enum fake_kind kind, const char *ns, const char *name,
 		      json_t *spec);
+/*
+ * status is taken, as by the status subresource: the generation stays, and if it says what is there
+ * already nothing happens. 0: no such object.
+ */
+uint64_t fake_api_set_status(struct fake_api *api, enum fake_kind kind, const char *ns,
+			     const char *name, json_t *status);
 /* With finalizers an object only begins to go. 0: it was not there. */
 uint64_t fake_api_terminate(struct fake_api *api, enum fake_kind kind, const char *ns,
 			    const char *name);

@@ -1176,6 +1176,27 @@ static void it_goes_without_metrics(void **state)
 	assert_int_equal(world->count, 1);
 }
 
+/* Whoever is no leader any more says nothing more. */
+static void what_is_cleared_is_not_sent(void **state)
+{
+	struct world *world = *state;
+
+	note_name(world, "first");
+	settle(world);
+	assert_int_equal(world->count, 1);
+	/* A series, one that waits, and one whose answer may still come. */
+	note_name(world, "first");
+	note_name(world, "second");
+	note_name(world, "third");
+	roll_events_clear(world->events);
+	assert_int_equal(roll_events_pending(world->events), 0);
+	turn_ms(world->loop, 3600000);
+	assert_int_equal(world->count, 1);
+	note_name(world, "fourth");
+	settle(world);
+	assert_int_equal(world->count, 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -1212,6 +1233,7 @@ int main(void)
 		TEST(nobody_waits_for_a_day),
 		TEST(to_forget_one_does_not_send_another),
 		TEST(what_is_on_its_way_is_not_forgotten),
+		TEST(what_is_cleared_is_not_sent),
 		TEST(a_lost_answer_does_not_make_two),
 		TEST(a_name_that_is_taken_is_given_up),
 		TEST(a_series_that_cannot_be_told_now_is_told_later),

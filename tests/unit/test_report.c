@@ -674,7 +674,67 @@ static void merging_changes_no_more_than_it_must(void **state)
 	}
 }
 
-/* Its class is of another controller, so it is that one's to report about. */
+/* "STATUS/REASON" of Programmed; "": there is no such condition. */
+static json_t *programmed(const char *text)
+{
+	struct roll_str reason = roll_str_c(text), status = roll_str_cut(&reason, '/');
+
+	if (!text[0])
+		return json_pack("{s:[]}", "conditions");
+	return json_pack("{s:[{s:s,s:s%,s:s%}]}", "conditions", "type", "Programmed", "status",
+			 status.p, status.n, "reason", reason.p, reason.n);
+}
+
+static void news_is_what_changes_between_served_and_not(void **state)
+{
+	static const struct {
+		const char *before, *now;
+		const char *recordset, *zone;
+	} cases[] = {
+		{"", "True/Programmed", "RecordSetProgrammed", "ZoneProgrammed"},
+		{"Unknown/Pending", "True/Programmed", "RecordSetProgrammed", "ZoneProgrammed"},
+		{"False/Pending", "True/Programmed", "RecordSetProgrammed", "ZoneProgrammed"},
+		{"False/NotOwner", "True/Programmed", "RecordSetProgrammed", "ZoneProgrammed"},
+		{"True/Programmed", "False/Pending", "RecordSetProgrammingFailed",
+		 "ZoneProgrammingFailed"},
+		{"True/Programmed", "False/InvalidDNSRecordSet", "RecordSetProgrammingFailed",
+		 "ZoneProgrammingFailed"},
+		{"True/Programmed", "False/NotOwner", "Conflict", "Conflict"},
+		{"True/Programmed", "False/DNSZoneInUse", "DNSZoneInUse", "DNSZoneInUse"},
+		/* One that never worked has an event as well. */
+		{"", "False/InvalidDNSRecordSet", "RecordSetProgrammingFailed",
+		 "ZoneProgrammingFailed"},
+		{"Unknown/Pending", "False/Conflict", "Conflict", "Conflict"},
+		{"False/Pending", "False/DNSZoneInUse", "DNSZoneInUse", "DNSZoneInUse"},
+		{"False/NotOwner", "False/OutOfZone", "RecordSetProgrammingFailed",
+		 "ZoneProgrammingFailed"},
+		/* Waiting is no news, nor is what is said again, or said no more. */
+		{"", "False/Pending", NULL, NULL},
+		{"Unknown/Pending", "False/Pending", NULL, NULL},
+		{"False/NotOwner", "False/Pending", NULL, NULL},
+		{"False/NotOwner", "False/NotOwner", NULL, NULL},
+		{"False/Pending", "False/Pending", NULL, NULL},
+		{"True/Programmed", "True/Programmed", NULL, NULL},
+		{"True/Synced", "True/Programmed", NULL, NULL},
+		{"True/Programmed", "", NULL, NULL},
+		{"False/NotOwner", "", NULL, NULL},
+		{"", "", NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		json_t *before = programmed(cases[i].before), *now = programmed(cases[i].now);
+		const char *recordset = roll_report_event(ROLL_KIND_RECORDSET, before, now);
+		const char *zone = roll_report_event(ROLL_KIND_ZONE, before, now);
+
+		assert_string_equal(recordset ? recordset : "",
+				    cases[i].recordset ? cases[i].recordset : "");
+		assert_string_equal(zone ? zone : "", cases[i].zone ? cases[i].zone : "");
+		json_decref(before);
+		json_decref(now);
+	}
+}
+
 static json_t *said(const char *message)
 {
 	char text[256];
@@ -687,6 +747,7 @@ static json_t *said(const char *message)
 	return parse(text);
 }
 
+/* Its class is of another controller, so it is that one's to report about. */
 static void a_foreign_zone_is_left_to_its_controller(void **state)
 {
 	struct world *world = *state;
@@ -738,6 +799,7 @@ int main(void)
 		TEST(a_deeper_zone_has_the_name),
 		TEST(merging_changes_no_more_than_it_must),
 		TEST(a_foreign_zone_is_left_to_its_controller),
+		TEST(news_is_what_changes_between_served_and_not),
 #undef TEST
 	};
 
