@@ -65,7 +65,7 @@ enum roll_exit {
 	ROLL_EXIT_OK = 0,
 	ROLL_EXIT_FINDINGS = 1,
 	ROLL_EXIT_USAGE = 2,
-	ROLL_EXIT_SOURCE = 3
+	ROLL_EXIT_SOURCE = 3 /* source, view or socket cannot be used */
 };
 
 #endif

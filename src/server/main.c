@@ -259,5 +259,5 @@ int main(int argc, char **argv)
 		status = roll_loop_run(server.loop);
 	}
 	stop(&server);
-	return status ? 1 : ROLL_EXIT_OK;
+	return status ? ROLL_EXIT_SOURCE : ROLL_EXIT_OK;
 }

@@ -12,8 +12,9 @@
  * within a sink call. Two kinds of news:
  *
  * Events are proven facts about one object. They are gathered between event_begin and event_end,
- * which makes them one commit; position (may be empty) is stored in that commit. If event_end fails
- * none of them counts, and the source asks for them again.
+ * which makes them one commit with the position (which may be empty). Events that change nothing
+ * are no commit: their position is stored with the next one, or some seconds later; after a crash
+ * they are told once more. If event_end fails none of them counts, and the source asks again.
  *
  * Lists are claims about everything in some scopes. Between list_begin and list_end all objects
  * there are; whatever the view holds of these scopes beyond that is absent *if* the list counts

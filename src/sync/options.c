@@ -68,7 +68,7 @@ enum roll_status roll_sync_options_parse(int argc, char **argv, struct roll_sync
 		{"brake", ROLL_OPT_NUMBER, &o->brake_percent, "PERCENT", "0", 0, 100, NULL,
 		 "hold lists that remove more than this share; 0 is off"},
 		{"http", ROLL_OPT_ENDPOINT, &o->http, "ADDR:PORT", NULL, 0, 0, NULL,
-		 "serve /metrics, /healthz and /readyz there"},
+		 "serve a page, /metrics, /healthz and /readyz there"},
 		{"log-level", ROLL_OPT_WORD, &o->log_level, "LEVEL", "info", 0, 0,
 		 "error|warn|info|debug", "what to log"},
 		{"log-format", ROLL_OPT_WORD, &o->log_format, "FORMAT", "kv", 0, 0, "kv|json",

@@ -330,7 +330,7 @@ static void events_of_a_batch_are_one_commit_with_the_position(void **state)
 	stop(&f);
 }
 
-static void same_spec_again_commits_nothing_but_the_position(void **state)
+static void same_spec_again_commits_nothing_and_the_position_later(void **state)
 {
 	struct fixture f;
 	uint64_t before;
@@ -1002,7 +1002,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(complete_only_when_every_kind_was_listed),
 		cmocka_unit_test(events_of_a_batch_are_one_commit_with_the_position),
-		cmocka_unit_test(same_spec_again_commits_nothing_but_the_position),
+		cmocka_unit_test(same_spec_again_commits_nothing_and_the_position_later),
 		cmocka_unit_test(every_removal_has_its_evidence),
 		cmocka_unit_test(list_that_was_aborted_changes_nothing),
 		cmocka_unit_test(mass_removal_waits_for_a_second_list),
