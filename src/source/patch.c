@@ -97,9 +97,18 @@ void roll_patch_go_on(struct roll_patch_item *item)
 	list->first = item;
 }
 
+/* Whose turn it is. The same one as long as the turn was not used. */
 static struct roll_patch_item *first_ready(const struct roll_patch *patch)
 {
-	for (size_t rank = 0; rank < ROLL_PATCH_RANKS; rank++)
+	static const enum roll_patch_rank turns[] = {
+		ROLL_PATCH_HAND_OVER, ROLL_PATCH_HAND_OVER, ROLL_PATCH_HAND_OVER, ROLL_PATCH_NEWS,
+		ROLL_PATCH_HAND_OVER, ROLL_PATCH_HAND_OVER, ROLL_PATCH_HAND_OVER, ROLL_PATCH_BULK,
+	};
+	size_t rank = turns[patch->turn % (sizeof turns / sizeof *turns)];
+
+	if (patch->ready[rank].first)
+		return patch->ready[rank].first;
+	for (rank = 0; rank < ROLL_PATCH_RANKS; rank++)
 		if (patch->ready[rank].first)
 			return patch->ready[rank].first;
 	return NULL;
@@ -336,9 +345,11 @@ static void on_turn(void *ctx)
 
 	wake_delayed(patch);
 	for (unsigned left = DECISIONS_A_TURN;
-	     left && can_go_on && first_ready(patch) && now_ms(patch) - began < TURN_MS; left--)
+	     left && can_go_on && first_ready(patch) && now_ms(patch) - began < TURN_MS; left--) {
 		/* With all places taken there is nothing that could be sent. */
 		can_go_on = patch->in_flight < IN_FLIGHT && handle(first_ready(patch));
+		patch->turn += can_go_on;
+	}
 	roll_metric_set(patch->m_queue, NULL, NULL, (double)roll_patch_count(patch));
 	if (can_go_on && first_ready(patch))
 		roll_timer_set(patch->timer, 0);

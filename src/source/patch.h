@@ -16,7 +16,10 @@
  */
 struct roll_patch;
 
-/* Those of one rank are served in the order they came; none as long as there is one before it. */
+/*
+ * Those of one rank are served in the order they came. Higher ranks come first, but for one turn in
+ * four: whoever keeps hand-overs coming must not keep all others from being told.
+ */
 enum roll_patch_rank {
 	ROLL_PATCH_HAND_OVER, /* another object's change gave it a name or took it away */
 	ROLL_PATCH_NEWS,      /* it has changed itself */

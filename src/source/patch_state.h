@@ -58,6 +58,7 @@ struct roll_patch {
 	int64_t filled_ms;
 	int64_t paused_until_ms;
 	unsigned failures; /* in a row, for the back-off */
+	unsigned turn;	   /* counts decisions */
 	uint64_t seed;
 	bool is_deciding;
 	struct roll_timer *timer;

@@ -662,6 +662,22 @@ static void hand_overs_come_before_news_and_news_before_the_rest(void **state)
 	}
 }
 
+/* Somebody makes and deletes objects as fast as they can, so that names change hands for ever. */
+static void hand_overs_without_end_keep_nobody_waiting(void **state)
+{
+	struct world *world = *state;
+
+	world->wanted = 1;
+	want_many(world, ROLL_PATCH_HAND_OVER, "n", 5000);
+	turn_ms(world->loop, 2000);
+	want(world, ROLL_PATCH_NEWS, "news", NULL);
+	want(world, ROLL_PATCH_BULK, "bulk", NULL);
+	turn_ms(world->loop, 1000);
+	assert_in_range(roll_patch_count(world->patch), 4000, 5000);
+	assert_int_equal(value_of(world, "news"), 1);
+	assert_int_equal(value_of(world, "bulk"), 1);
+}
+
 static void a_decision_may_take_several_turns(void **state)
 {
 	struct world *world = *state;
@@ -809,6 +825,7 @@ int main(void)
 		TEST(a_few_requests_at_a_time_are_on_their_way),
 		TEST(a_server_that_says_when_is_heeded),
 		TEST(hand_overs_come_before_news_and_news_before_the_rest),
+		TEST(hand_overs_without_end_keep_nobody_waiting),
 		TEST(a_decision_may_take_several_turns),
 		TEST(nothing_begins_without_time_left),
 		TEST(a_write_ends_with_the_time_that_is_left),
