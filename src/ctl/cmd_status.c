@@ -12,7 +12,8 @@
 #define UNSERVED_SHOWN 10
 
 struct tally {
-	uint64_t served, unserved;
+	struct roll_snap *snap;
+	uint64_t served, unserved; /* DNSZones */
 	uint64_t faults, warnings;
 	struct {
 		struct roll_name name;
@@ -23,19 +24,23 @@ struct tally {
 static enum roll_status on_domain(void *ctx, const struct roll_domain *domain)
 {
 	struct tally *tally = ctx;
+	enum roll_zone_state state;
+	enum roll_status status;
 
-	if (domain->zone) {
-		tally->served++;
-		return ROLL_OK;
+	for (uint32_t i = 0; i < domain->row->claim_count; i++) {
+		status = roll_snap_claim_state(tally->snap, domain, i, &state);
+		if (status)
+			return status;
+		if (state == ROLL_ZONE_SERVED) {
+			tally->served++;
+			continue;
+		}
+		if (tally->unserved < UNSERVED_SHOWN) {
+			tally->first[tally->unserved].name = domain->name;
+			tally->first[tally->unserved].state = state;
+		}
+		tally->unserved++;
 	}
-	/* A domain that nobody claims any more is kept for its id and serial only. */
-	if (domain->state == ROLL_ZONE_UNCLAIMED)
-		return ROLL_OK;
-	if (tally->unserved < UNSERVED_SHOWN) {
-		tally->first[tally->unserved].name = domain->name;
-		tally->first[tally->unserved].state = domain->state;
-	}
-	tally->unserved++;
 	return ROLL_OK;
 }
 
@@ -181,6 +186,7 @@ int roll_cmd_status(struct roll_ctl *ctl)
 	memset(&tally, 0, sizeof tally);
 	if (!roll_ctl_open(ctl, false, &view, &code))
 		return code;
+	tally.snap = view.snap;
 	status = count(view.snap, &tally);
 	if (status == ROLL_OK)
 		status = roll_snap_stat(view.snap, &stat);

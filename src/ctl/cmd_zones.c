@@ -40,6 +40,7 @@ static enum roll_status print_json(struct listing *listing, const struct roll_do
 		status = roll_snap_claim_state(listing->snap, domain, i, &state);
 		if (status != ROLL_OK)
 			break;
+		listing->unserved += state != ROLL_ZONE_SERVED;
 		roll_out_open(out, NULL, '{');
 		roll_out_str(out, "object", claim->object);
 		roll_out_c(out, "state", roll_zone_state_text(state));
@@ -85,14 +86,14 @@ static enum roll_status on_domain(void *ctx, const struct roll_domain *domain)
 
 	if (domain->row->claim_count == 0)
 		return ROLL_OK;
-	if (!domain->zone)
-		listing->unserved++;
 	if (listing->ctl->is_json)
 		return print_json(listing, domain);
 	for (i = 0; status == ROLL_OK && i < domain->row->claim_count; i++) {
 		status = roll_snap_claim_state(listing->snap, domain, i, &state);
-		if (status == ROLL_OK)
-			print_row(listing, domain, i, state);
+		if (status != ROLL_OK)
+			break;
+		listing->unserved += state != ROLL_ZONE_SERVED;
+		print_row(listing, domain, i, state);
 	}
 	return status;
 }

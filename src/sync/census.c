@@ -40,12 +40,9 @@ static enum roll_status on_domain(void *ctx, struct roll_snap *snap,
 	enum roll_status status;
 
 	for (uint32_t i = 0; i < domain->row->claim_count; i++) {
-		state = domain->state;
-		if (i != domain->holder) {
-			status = roll_snap_claim_state(snap, domain, i, &state);
-			if (status)
-				return status;
-		}
+		status = roll_snap_claim_state(snap, domain, i, &state);
+		if (status)
+			return status;
 		census->running.zones[state]++;
 	}
 	return spend(census);

@@ -262,7 +262,9 @@ run 1 "zones says so too" ctl zones
 says "$out" "default/classless"
 says "$out" "default/second"
 run 1 "status says so too" ctl status
-says "$out" "1 not served"
+says "$out" "2 served, 2 not served"
+says "$out" "example.net: an older DNSZone has the domain"
+says "$out" "example.org: its class is not there"
 run 1 "dump of a zone that is not served" ctl dump example.org
 says "$err" "is not served"
 run 0 "explain escapes foreign bytes" ctl explain odd.example.com
