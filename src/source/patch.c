@@ -139,15 +139,17 @@ bool roll_patch_learn(struct roll_patch_item *item, const json_t *object, bool i
 struct roll_patch_object roll_patch_object_of(const struct roll_patch_item *item)
 {
 	const json_t *metadata = roll_json_object(item->object, "metadata");
+	int64_t generation = json_integer_value(json_object_get(metadata, "generation"));
 
 	return (struct roll_patch_object){
 		.resource = item->resource,
 		.ns = item->ns,
 		.name = item->name,
 		.uid = roll_json_str(metadata, "uid"),
-		.generation = json_integer_value(json_object_get(metadata, "generation")),
+		.generation = generation,
 		.spec = item->in_view ? NULL : json_object_get(item->object, "spec"),
 		.status = json_object_get(item->object, "status"),
+		.has_no_room = item->too_large && item->too_large == generation,
 	};
 }
 

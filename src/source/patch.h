@@ -10,7 +10,8 @@
  * was asked for. What its status should be is decided when its turn comes, against the object as it
  * is then, so that nothing is written that says nothing new. A write names the resourceVersion that
  * it was decided from: the server refuses it if anybody has changed the object since (409), and it
- * is read and decided again.
+ * is read and decided again. One that is too large for the server is decided again too, to be
+ * shorter.
  *
  * Nothing here is needed for any answer: what does not fit is dropped and told.
  */
@@ -36,6 +37,7 @@ struct roll_patch_object {
 	int64_t generation;
 	const json_t *spec;   /* NULL if it need not be looked at: the view has it */
 	const json_t *status; /* NULL: none */
+	bool has_no_room;     /* the server found the last patch too large: do with less */
 };
 
 struct roll_patch_conf {

@@ -116,6 +116,41 @@ static void on_failure(struct roll_patch_item *item, const char *what,
 	}
 }
 
+/*
+ * An object has 1.5 MiB in etcd, as a rule (--max-request-bytes). The API server says so as if it
+ * were ill: "500: etcdserver: request is too large", or what gRPC says of its own limit.
+ */
+static bool is_too_large(const struct roll_api_result *result)
+{
+	switch (result->http_status) {
+	case 413:
+		return true;
+	case 400:
+	case 422:
+	case 500:
+		return strstr(result->text, "too large") || strstr(result->text, "larger than max");
+	default:
+		return false;
+	}
+}
+
+/* False: it has been made short already. */
+static bool shorten(struct roll_patch_item *item, const struct roll_api_result *result)
+{
+	struct roll_patch_object object = roll_patch_object_of(item);
+	char shown[300];
+
+	if (!is_too_large(result) || object.has_no_room)
+		return false;
+	item->too_large = object.generation;
+	roll_metric_add(item->patch->m_writes, "too_large", NULL, 1);
+	roll_log(ROLL_WARN, "status-shortened", "object=\"%s\" reason=\"%s\"", item->key,
+		 roll_str_show(roll_str_c(result->text), shown, sizeof shown));
+	take_later(item);
+	roll_patch_go_on(item);
+	return true;
+}
+
 static void arrive(struct roll_patch_item *item)
 {
 	item->call = NULL;
@@ -165,7 +200,8 @@ static void on_written(void *ctx, const struct roll_api_result *result)
 	arrive(item);
 	if (result->status) {
 		item->sent = NULL;
-		on_failure(item, "write", result, patch->m_writes);
+		if (!shorten(item, result))
+			on_failure(item, "write", result, patch->m_writes);
 	} else {
 		struct roll_patch_object before = roll_patch_object_of(item);
 

@@ -32,6 +32,7 @@ struct roll_patch_item {
 	int64_t rest_ms;   /* after the last write */
 	uint64_t written;  /* hash of it; 0: none yet */
 	unsigned attempts; /* failures in a row, of this one */
+	int64_t too_large; /* the generation whose patch was; 0: none */
 	struct roll_api_call *call;
 	struct roll_buf answer;
 	json_t *sent;	/* the patch on its way */

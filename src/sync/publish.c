@@ -168,6 +168,8 @@ static enum roll_status decide_in(struct roll_publish *publish, struct roll_snap
 	status = wanted_status(publish, snap, kind, &row, &wanted);
 	if (publish->has_no_serial)
 		json_object_del(wanted, "serial");
+	if (object->has_no_room && json_object_get(wanted, "recordSets"))
+		json_object_set_new(wanted, "recordSets", json_array());
 	if (!status && roll_report_may_overwrite(wanted, object->status))
 		status = roll_report_merge(wanted, object->status, object->generation,
 					   roll_clock_wall_ms(publish->conf.clock) / 1000, out);

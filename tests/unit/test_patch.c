@@ -46,6 +46,8 @@ struct world {
 	int undone;	     /* ... whose status is this, if not 0 */
 	bool has_times;	     /* wanted is a condition, with the time */
 	bool has_present;    /* the last write was told with what became of it */
+	size_t room;	     /* no status longer than this gets in; 0: any */
+	bool is_long;	     /* what is wanted has more to it, which it can do without */
 };
 
 static void want(struct world *world, enum roll_patch_rank rank, const char *name,
@@ -91,6 +93,11 @@ static int answer_write(struct world *world, const char *name, const json_t *bod
 
 	if (world->answered < world->answer_count)
 		answer = world->answers[world->answered++];
+	if (world->room && json_dumpb(status, NULL, 0, JSON_COMPACT) > world->room) {
+		*reply = json_pack("{s:s, s:s, s:i}", "kind", "Status", "message",
+				   "etcdserver: request is too large", "code", 500);
+		return 500;
+	}
 	if (world->spoilt && roll_str_starts(roll_str_c(name), "spoilt"))
 		answer = world->spoilt;
 	if (answer == 200 && strcmp(version_of(body), version_of(object_of(world, name))) != 0)
@@ -155,6 +162,8 @@ static enum roll_status decide(void *ctx, const struct roll_patch_object *object
 	    json_integer_value(json_object_get(object->status, "v")) == world->wanted)
 		return ROLL_ENOENT;
 	*out = json_pack("{s:i}", "v", world->wanted);
+	if (world->is_long && !object->has_no_room)
+		json_object_set_new(*out, "long", json_string("more than there is room for"));
 	if (world->has_times)
 		json_object_set_new(*out, "conditions",
 				    json_pack("[{s:s, s:I}]", "type", "P", "lastTransitionTime",
@@ -411,9 +420,9 @@ static void failures_are_handled(void **state)
 		bool is_tried_again;
 		const char *result;
 	} cases[] = {
-		{409, true, "conflict"}, {404, false, "gone"},	  {422, false, "refused"},
-		{400, false, "refused"}, {413, false, "refused"}, {403, true, "denied"},
-		{401, true, "denied"},	 {429, true, "failed"},	  {500, true, "failed"},
+		{409, true, "conflict"}, {404, false, "gone"},	   {422, false, "refused"},
+		{400, false, "refused"}, {413, true, "too_large"}, {403, true, "denied"},
+		{401, true, "denied"},	 {429, true, "failed"},	   {500, true, "failed"},
 		{503, true, "failed"},
 	};
 	struct world *world = *state;
@@ -566,6 +575,32 @@ static void what_cannot_be_written_is_in_nobodys_way(void **state)
 	world->spoilt = 0;
 	assert_true(turn_until(world->loop, is_idle, world, 121000));
 	assert_int_equal(value_of(world, "spoilt0"), 2);
+}
+
+static void what_is_too_large_is_written_in_short(void **state)
+{
+	struct world *world = *state;
+
+	world->wanted = 1;
+	world->is_long = true;
+	world->room = 20;
+	want_many(world, ROLL_PATCH_BULK, "n", 3);
+	settle(world);
+	assert_int_equal(value_of(world, "n2"), 1);
+	assert_true(result(world, "too_large") == 3);
+	assert_true(result(world, "ok") == 3);
+	/* Nobody else had to wait for it, and there is no next try as long as it does not change.
+	 */
+	assert_in_range(turn_elapsed_ms(), 0, 100);
+	turn_ms(world->loop, 3600000);
+	assert_int_equal(world->writes, 6);
+	/* Short is not short enough: as anything that fails. */
+	world->room = 1;
+	world->wanted = 2;
+	want(world, ROLL_PATCH_BULK, "n0", NULL);
+	turn_ms(world->loop, 2000);
+	assert_true(result(world, "too_large") == 4);
+	assert_in_range(result(world, "failed"), 1, 4);
 }
 
 static void what_has_no_room_is_dropped_and_told(void **state)
@@ -819,6 +854,7 @@ int main(void)
 		TEST(what_is_undone_at_once_is_done_again),
 		TEST(a_server_that_is_away_is_waited_for),
 		TEST(what_cannot_be_written_is_in_nobodys_way),
+		TEST(what_is_too_large_is_written_in_short),
 		TEST(what_has_no_room_is_dropped_and_told),
 		TEST(what_is_read_is_written_before_the_next_is_read),
 		TEST(the_rate_is_limited),

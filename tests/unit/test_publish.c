@@ -31,6 +31,7 @@
 struct world {
 	struct roll_loop *loop;
 	struct fake_api *server;
+	size_t room; /* no request longer than this gets in; 0: any */
 	size_t patches, events;
 	struct tempview tv;
 	struct roll_engine *engine;
@@ -108,6 +109,10 @@ static int on_other(void *ctx, const char *method, const char *path, json_t *bod
 			json_object_get(json_object_get(body, "metadata"), "resourceVersion");
 
 		world->patches++;
+		if (world->room && json_dumpb(body, NULL, 0, JSON_COMPACT) > world->room) {
+			*reply = refusal(413);
+			return 413;
+		}
 		if (version &&
 		    !json_equal(version, json_object_get(json_object_get(object, "metadata"),
 							 "resourceVersion"))) {
@@ -420,6 +425,29 @@ static void a_new_view_without_what_went_meanwhile_has_a_later_serial(void **sta
 	assert_int_equal(serial_of(world), serial);
 }
 
+/* A record set that fills what an object may have: its names are told as soon as there is room. */
+static void conditions_are_told_where_there_is_no_room_for_names(void **state)
+{
+	struct world *world = *state;
+	const json_t *status;
+
+	world->room = 800;
+	fake_api_put(world->server, FAKE_RECORDSET, "default", "many",
+		     json_pack("{s:{s:s},s:s,s:[{s:s,s:{s:s}},{s:s,s:{s:s}},{s:s,s:{s:s}}]}",
+			       "dnsZoneRef", "name", "z", "recordType", "A", "records", "name",
+			       "m1", "a", "content", "192.0.2.9", "name", "m2", "a", "content",
+			       "192.0.2.9", "name", "m3", "a", "content", "192.0.2.9"));
+	turn_ms(world->loop, SETTLE_MS);
+	assert_programmed(world, FAKE_RECORDSET, "many", "True/Programmed");
+	status = status_of(world, FAKE_RECORDSET, "many");
+	assert_int_equal(json_array_size(json_object_get(status, "recordSets")), 0);
+	world->room = 0;
+	put_set(world, "many", "m1", "192.0.2.8");
+	turn_ms(world->loop, SETTLE_MS);
+	status = status_of(world, FAKE_RECORDSET, "many");
+	assert_int_equal(json_array_size(json_object_get(status, "recordSets")), 1);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -430,6 +458,7 @@ int main(void)
 		TEST(the_next_is_told_within_a_second),
 		TEST(who_does_not_lead_writes_nothing),
 		TEST(a_new_view_without_what_went_meanwhile_has_a_later_serial),
+		TEST(conditions_are_told_where_there_is_no_room_for_names),
 #undef TEST
 	};
 
