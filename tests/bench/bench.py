@@ -20,7 +20,9 @@ import sys
 import tempfile
 import time
 
-import gen
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import gen  # noqa: E402
+from ports import free_port  # noqa: E402
 
 SIZES = [int(n) for n in os.environ.get("ROLL_BENCH_SIZES", "1000 1000000").split()]
 SECONDS = int(os.environ.get("ROLL_BENCH_SECONDS", "2"))
@@ -95,19 +97,6 @@ def keep_logs():
         if name.endswith(".log"):
             shutil.copy(os.path.join(top, name), kept)
     return kept
-
-
-def free_port():
-    """A port free for UDP and TCP, below those that the kernel gives to clients."""
-    while True:
-        port = random.randrange(20000, 32000)
-        try:
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
-                udp.bind(("127.0.0.1", port))
-                tcp.bind(("127.0.0.1", port))
-                return port
-        except OSError:
-            continue
 
 
 class Remote:

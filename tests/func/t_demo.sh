@@ -15,18 +15,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/roll-demo-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# A port that is free for both UDP and TCP.
-port=$(python3 -c '
-import socket
-while True:
-    udp, tcp = socket.socket(type=socket.SOCK_DGRAM), socket.socket()
-    udp.bind(("127.0.0.1", 0))
-    try:
-        tcp.bind(udp.getsockname())
-        print(udp.getsockname()[1])
-        break
-    except OSError:
-        pass')
+port=$(python3 "$src/tests/lib/ports.py")
 mkdir "$work/tmp"
 TMPDIR=$work/tmp sh "$src/pdns-conf/demo.sh" --once --no-install --port "$port" \
 	--bin "$(dirname "$(command -v rollcall)")" > "$work/log" 2>&1

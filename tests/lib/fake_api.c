@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "tests/lib/gzip.h"
@@ -67,6 +68,7 @@ struct conn {
 struct fake_api {
 	struct event_base *base;
 	struct evconnlistener *listener;
+	evutil_socket_t held; /* the port, while nobody listens: no client is to get it */
 	struct fake_api_conf conf;
 	struct fake_api_counts counts;
 	uint16_t port;
@@ -1012,28 +1014,50 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 
 /* --- life --- */
 
-bool fake_api_resume(struct fake_api *api)
+static void let_port_go(struct fake_api *api)
+{
+	if (api->held != -1)
+		close(api->held);
+	api->held = -1;
+}
+
+/* The one that it had, or any. */
+static void hold_port(struct fake_api *api)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(api->port)};
 	socklen_t n = sizeof address;
 
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	api->listener = evconnlistener_new_bind(api->base, on_accept, api,
-						LEV_OPT_CLOSE_ON_FREE | LEV_OPT_REUSEABLE, 16,
-						(struct sockaddr *)&address, sizeof address);
-	if (!api->listener ||
-	    getsockname(evconnlistener_get_fd(api->listener), (struct sockaddr *)&address, &n))
-		return false;
+	api->held = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (api->held == -1 || evutil_make_listen_socket_reuseable(api->held) ||
+	    bind(api->held, (struct sockaddr *)&address, sizeof address) ||
+	    getsockname(api->held, (struct sockaddr *)&address, &n)) {
+		let_port_go(api);
+		return;
+	}
 	api->port = ntohs(address.sin_port);
 	snprintf(api->url, sizeof api->url, "http://127.0.0.1:%u", api->port);
+}
+
+bool fake_api_resume(struct fake_api *api)
+{
+	if (api->held == -1)
+		return false;
+	api->listener =
+		evconnlistener_new(api->base, on_accept, api, LEV_OPT_CLOSE_ON_FREE, 16, api->held);
+	if (!api->listener)
+		return false;
+	api->held = -1;
 	return true;
 }
 
 void fake_api_stop(struct fake_api *api)
 {
-	if (api->listener)
-		evconnlistener_free(api->listener);
+	if (!api->listener)
+		return;
+	evconnlistener_free(api->listener);
 	api->listener = NULL;
+	hold_port(api);
 	fake_api_cut(api);
 }
 
@@ -1046,6 +1070,7 @@ struct fake_api *fake_api_new(struct event_base *base)
 	setenv("no_proxy", "127.0.0.1", 1);
 	api->base = base;
 	api->revision = 100;
+	hold_port(api);
 	if (!fake_api_resume(api)) {
 		fake_api_free(api);
 		return NULL;
@@ -1070,6 +1095,7 @@ void fake_api_free(struct fake_api *api)
 	if (!api)
 		return;
 	fake_api_stop(api);
+	let_port_go(api);
 	while (api->others)
 		free_other(api->others);
 	for (size_t i = 0; i < api->change_count; i++)

@@ -29,6 +29,8 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
+from ports import free_port  # noqa: F401 (for tests)
+
 SRCDIR = os.environ.get("ROLL_SRCDIR") or os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 DEADLINE_S = 30 if not os.environ.get("ROLL_SLOW") else 120
@@ -128,25 +130,6 @@ def memory_dir(name):
     out = tempfile.mkdtemp(prefix="roll-test-" + name + "-", dir="/dev/shm")
     atexit.register(shutil.rmtree, out, ignore_errors=True)
     return out
-
-
-_ports = set()
-
-
-def free_port():
-    """A loopback port that is free for UDP and TCP right now."""
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-            udp.bind(("127.0.0.1", 0))
-            port = udp.getsockname()[1]
-            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
-                try:
-                    tcp.bind(("127.0.0.1", port))
-                except OSError:
-                    continue
-        if port not in _ports:
-            _ports.add(port)
-            return port
 
 
 class Process:
