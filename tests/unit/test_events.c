@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "sync/events_state.h"
 #include "tests/lib/fake_api.h"
+#include "tests/lib/sample.h"
 #include "tests/lib/turn.h"
 
 #define BASE "/apis/events.k8s.io/v1/namespaces/"
@@ -253,31 +254,12 @@ static size_t count_of(const struct world *world, const char *method)
 	return count;
 }
 
-static double metric(struct world *world, const char *start)
-{
-	struct roll_buf text;
-	uint32_t value = 0;
-	struct roll_str rest;
-	const char *at;
-
-	roll_buf_init(&text, 1u << 20);
-	roll_metrics_print(world->metrics, &text);
-	at = strstr(text.p, start);
-	if (at) {
-		rest = roll_str_c(at + strlen(start));
-		assert_int_equal(roll_str_u32(roll_str_cut(&rest, '\n'), UINT32_MAX, &value),
-				 ROLL_OK);
-	}
-	roll_buf_fini(&text);
-	return value;
-}
-
-static double result(struct world *world, const char *what)
+static uint32_t result(struct world *world, const char *what)
 {
 	char start[80];
 
-	snprintf(start, sizeof start, "\nrollcall_sync_events_total{result=\"%s\"} ", what);
-	return metric(world, start);
+	snprintf(start, sizeof start, "rollcall_sync_events_total{result=\"%s\"}", what);
+	return sample(world->metrics, start);
 }
 
 static void print_now(char out[ROLL_TIME_MICRO_SIZE])
@@ -729,12 +711,12 @@ static void requests_keep_their_distance(void **state)
 
 	for (size_t i = 0; i < 30; i++)
 		note_number(world, "zone", i);
-	assert_int_equal(metric(world, "\nrollcall_sync_events_queue "), 30);
+	assert_int_equal(sample(world->metrics, "rollcall_sync_events_queue"), 30);
 	turn_ms(world->loop, 10 * SECOND);
 	assert_int_equal(world->count, 30);
 	for (size_t i = 1; i < 30; i++)
 		assert_true(request_at(world, i)->at_ms - request_at(world, i - 1)->at_ms >= 100);
-	assert_int_equal(metric(world, "\nrollcall_sync_events_queue "), 0);
+	assert_int_equal(sample(world->metrics, "rollcall_sync_events_queue"), 0);
 }
 
 static void the_queue_is_bounded_in_number(void **state)
@@ -1050,7 +1032,7 @@ static void what_the_server_does_not_want_is_dropped(void **state)
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		size_t count = world->count, warnings = world->warnings;
-		double before = result(world, cases[i].result);
+		uint32_t before = result(world, cases[i].result);
 
 		world->answers[0] = cases[i].answer;
 		world->answer_count = 1;

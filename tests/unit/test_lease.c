@@ -14,6 +14,7 @@
 #include "source/lease.h"
 #include "tests/lib/fake_api.h"
 #include "tests/lib/fake_lease.h"
+#include "tests/lib/sample.h"
 #include "tests/lib/turn.h"
 
 #define REPLICAS 4
@@ -291,24 +292,11 @@ static int64_t number_of(const struct world *world, const char *field)
 
 static uint32_t requests(const struct replica *replica, const char *verb, const char *result)
 {
-	char start[120];
-	struct roll_buf text;
-	struct roll_str rest;
-	uint32_t value = 0;
-	const char *at;
+	char series[120];
 
-	snprintf(start, sizeof start,
-		 "\nrollcall_sync_lease_requests_total{verb=\"%s\",result=\"%s\"} ", verb, result);
-	roll_buf_init(&text, 1u << 16);
-	roll_metrics_print(replica->metrics, &text);
-	at = strstr(text.p, start);
-	if (at) {
-		rest = roll_str_c(at + strlen(start));
-		assert_int_equal(roll_str_u32(roll_str_cut(&rest, '\n'), UINT32_MAX, &value),
-				 ROLL_OK);
-	}
-	roll_buf_fini(&text);
-	return value;
+	snprintf(series, sizeof series,
+		 "rollcall_sync_lease_requests_total{verb=\"%s\",result=\"%s\"}", verb, result);
+	return sample(replica->metrics, series);
 }
 
 static void the_first_replica_gets_it_at_once(void **state)
