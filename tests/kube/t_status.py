@@ -1,134 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What owners of objects are told, against a real kube-apiserver: every reason from a real object,
-hand-overs with a stopwatch, writes counted by the server, replicas of which one is killed.
+hand-overs with a stopwatch, writes counted by the server. Who of several writes: t_lease.py.
 ROLL_STATUS_OBJECTS says how many objects change at once."""
 import difflib
 import os
-import re
 import sys
 import threading
 import time
-import urllib.request
 
 sys.path.insert(0, os.path.join(os.environ["ROLL_SRCDIR"], "tests", "lib"))
 import kube  # noqa: E402
 import rolltest as rt  # noqa: E402
+from kube_status import (Replica, conditions, expect, patches, record, says, settle,  # noqa: E402
+                         took, versions)
 
 tap = rt.tap
 MANY = int(os.environ.get("ROLL_STATUS_OBJECTS", "500"))
-
-
-class Replica:
-    """rollcall-sync with a view of its own."""
-
-    def __init__(self, cluster, *options):
-        self.port = rt.free_port()
-        self.argv = ["--kubeconfig", cluster.kubeconfig(), "--http", "127.0.0.1:%d" % self.port,
-                     *options]
-        self.view = rt.View(os.path.join(rt.memory_dir("view"), "view"))
-        self.start()
-
-    def start(self):
-        self.sync = rt.Process(["rollcall-sync", *self.argv, "--view", self.view.dir])
-        rt.wait_for("a complete view", self.is_complete, 120)
-
-    def is_complete(self):
-        if not self.sync.is_running():
-            raise AssertionError("rollcall-sync ended:\n" + self.sync.log()[-3000:])
-        # With findings among the objects it exits with 1.
-        done = self.view.rollcall("status", "--json")
-        return done.returncode in (0, 1) and rt.json.loads(done.out)["complete"]
-
-    def generation(self):
-        return rt.json.loads(self.view.rollcall("status", "--json").out)["generation"]
-
-    def dump(self):
-        return self.view.rollcall("dump").out
-
-    def value(self, series):
-        """Of a metric; 0 if there is none."""
-        try:
-            with urllib.request.urlopen("http://127.0.0.1:%d/metrics" % self.port) as reply:
-                lines = reply.read().decode().splitlines()
-        except OSError:
-            return 0
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines
-                   if line.rsplit(" ", 1)[0] == series)
-
-    def writes(self):
-        return "event=status-writing state=begins" in self.sync.log()
-
-    def has_looked_at_all(self):
-        return self.value('rollcall_sync_status_passes_total{result="complete"}') >= 1 and \
-            self.value("rollcall_sync_status_queue") == 0
-
-
-def conditions(obj):
-    return {c["type"]: c for c in obj.get("status", {}).get("conditions", [])}
-
-
-def record(obj, name):
-    for item in obj.get("status", {}).get("recordSets", []):
-        if item["name"] == name:
-            return conditions({"status": item}).get("Programmed")
-    return None
-
-
-def says(cluster, obj, ctype, status, reason, text="", deadline_s=20):
-    """Wait until the condition says so; the object."""
-    last = {}
-
-    def look():
-        last["obj"] = now = cluster.get(obj)
-        c = conditions(now).get(ctype, {})
-        return now if (c.get("status") == status and c.get("reason") == reason and
-                       text in c.get("message", "")) else None
-
-    try:
-        return rt.wait_for("says", look, deadline_s)
-    except AssertionError:
-        raise AssertionError("%s: wanted %s=%s %s %r, has %r" % (
-            obj["metadata"]["name"], ctype, status, reason, text,
-            last["obj"].get("status"))) from None
-
-
-def expect(cluster, what, obj, ctype, status, reason, text=""):
-    try:
-        found = says(cluster, obj, ctype, status, reason, text)
-    except AssertionError as e:
-        tap.ok(False, what, str(e))
-        return cluster.get(obj)
-    c = conditions(found)[ctype]
-    return found if tap.equal(c.get("observedGeneration"), found["metadata"]["generation"],
-                              what) else found
-
-
-def patches(cluster):
-    """Status writes since the server started, by its own count; those that change nothing too."""
-    text = cluster.request("GET", "/metrics", raw=True)[1].decode()
-    return sum(float(m.group(1)) for m in re.finditer(
-        r'^apiserver_request_total\{(?=[^}]*resource="dns(?:zones|recordsets)")'
-        r'(?=[^}]*subresource="status")(?=[^}]*verb="PATCH")[^}]*\} (\S+)$', text, re.M))
-
-
-def versions(cluster):
-    return {(kind, o["metadata"]["name"]): o["metadata"]["resourceVersion"]
-            for kind in ("DNSZone", "DNSRecordSet")
-            for o in cluster.must("GET", kube.path_of(kind))["items"]}
-
-
-def settle(cluster):
-    """Wait until no object has changed for half a second; their versions."""
-    state = {"seen": versions(cluster), "since": time.monotonic()}
-
-    def stands():
-        now = versions(cluster)
-        if now != state["seen"]:
-            state.update(seen=now, since=time.monotonic())
-        return time.monotonic() - state["since"] > 0.5
-
-    rt.wait_for("writes end", stands, 300)
-    return state["seen"]
 
 
 def reasons(cluster):
@@ -301,10 +188,6 @@ def reborn(cluster):
     tap.equal(found["metadata"]["uid"], uid, "the last of many objects of one name is told")
 
 
-def took(began):
-    return time.monotonic() - began
-
-
 def worst(times):
     return "p50 %.1f ms, worst %.1f ms" % (sorted(times)[len(times) // 2] * 1000, max(times) * 1000)
 
@@ -364,32 +247,6 @@ def restarts(cluster, replica):
               "what was missed is told after the start, and nothing else")
 
 
-def replicas(cluster, first):
-    second = Replica(cluster)
-    try:
-        rt.wait_for("equal dumps", lambda: first.dump() == second.dump(), 10)
-    except AssertionError:
-        pass
-    tap.equal(first.dump(), second.dump(), "two replicas: equal dumps, serials included")
-    tap.ok("SOA" in first.dump() and not second.writes(), "the second replica does not write")
-    first.sync.kill()
-    began = time.monotonic()
-    obj = rt.a_set("after-kill", "rival", "after-kill", "192.0.2.7")
-    cluster.create(obj)
-    rt.wait_for("the second leads", second.writes, 60)
-    tap.note("leader killed: the other writes after %.1f s" % took(began))
-    says(cluster, obj, "Programmed", "True", "Programmed")
-    tap.ok(took(began) < 30, "leader killed: the other goes on, with what was missed", took(began))
-    first.start()
-    rt.wait_for("equal dumps", lambda: first.dump() == second.dump(), 60)
-    tap.ok(True, "the killed one comes back to the same dump and serials")
-    began = time.monotonic()
-    tap.equal(second.sync.stop(), 0, "the leader ends well")
-    rt.wait_for("the first leads", first.writes, 60)
-    tap.note("leader stopped: the other writes after %.1f s" % took(began))
-    tap.ok(took(began) < 12, "a leader that ends gives the lease back", took(began))
-
-
 def new_views(cluster, first):
     """A pod whose view is in memory begins with nothing at each start."""
     gone = rt.a_set("gone", "rival", "gone", "192.0.2.8")
@@ -428,33 +285,9 @@ def new_views(cluster, first):
     rt.wait_for("the first leads", first.has_looked_at_all, 60)
 
 
-def modes(cluster, first):
-    """--status never and always."""
-    first.sync.stop()
-    settle(cluster)
-    count = patches(cluster)
-    obj = rt.a_set("untold", "rival", "untold", "192.0.2.9")
-    replica = Replica(cluster, "--status", "never")
-    cluster.create(obj)
-    rt.wait_for("it is served", lambda: "untold.example.com." in replica.dump())
-    settle(cluster)
-    tap.ok(patches(cluster) == count and "lease" not in replica.sync.log(),
-           "--status never: nothing is written, not even the Lease", replica.sync.log())
-    tap.equal(replica.value("rollcall_sync_status_queue"), 0, "... and nothing waits for it")
-    replica.sync.stop()
-    replica = Replica(cluster, "--status", "always")
-    says(cluster, obj, "Programmed", "True", "Programmed")
-    tap.ok(replica.writes() and "lease" not in replica.sync.log(),
-           "--status always: written without a Lease", replica.sync.log())
-    tap.equal(replica.sync.stop(), 0, "... and it ends well")
-    first.start()
-    rt.wait_for("the first leads", first.has_looked_at_all, 60)
-
-
 def create_all(cluster, objects):
     def create(part):
-        other = object.__new__(kube.Cluster)
-        other.__dict__ = dict(cluster.__dict__, _conn=None)
+        other = cluster.another()
         for obj in part:
             other.create(obj)
 
@@ -548,9 +381,7 @@ def main():
         hand_over(cluster, www, second)
         restarts(cluster, replica)
         many(cluster, replica, backend)
-        replicas(cluster, replica)
         new_views(cluster, replica)
-        modes(cluster, replica)
         pruned(cluster, replica)
     except AssertionError as e:
         tap.ok(False, "ran to its end", str(e) + "\n" + replica.sync.log()[-3000:])

@@ -31,12 +31,58 @@ def path_of(obj_or_kind, name=None, ns="default"):
     return "%s/%s%s" % (head, PATHS[kind], "/" + name if name else "")
 
 
+RBAC = "/apis/rbac.authorization.k8s.io/v1/"
+
+
+def shipped_role(kind):
+    """The rules of the Role or ClusterRole in pdns-conf/kubernetes."""
+    with open(os.path.join(rt.SRCDIR, "pdns-conf/kubernetes/rbac.yaml")) as f:
+        return next(doc["rules"] for doc in yaml.safe_load_all(f) if doc["kind"] == kind)
+
+
+class Audit:
+    """What the server was asked to change, by its own account. Its options are for Cluster."""
+
+    def __init__(self):
+        self.path = os.path.join(rt.tempdir("audit"), "log")
+        with open(self.path + ".policy", "w") as f:
+            yaml.safe_dump({
+                "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+                "rules": [{"level": "Metadata", "verbs": ["create", "update", "patch", "delete",
+                                                          "deletecollection"]},
+                          {"level": "None"}]}, f)
+        # Blocking: what was answered is in the log.
+        self.options = ["--audit-log-path=" + self.path, "--audit-log-mode=blocking",
+                        "--audit-policy-file=" + self.path + ".policy"]
+
+    def position(self):
+        return os.path.getsize(self.path)
+
+    def of(self, user, since=0):
+        """"verb resource/name: code" of all that the user asked for, denied or not, in order."""
+        with open(self.path, "rb") as f:
+            f.seek(since)
+            entries = [json.loads(line) for line in f.read().splitlines(True)
+                       if line.endswith(b"\n")]
+        out = []
+        for e in entries:
+            if e["user"]["username"] != user:
+                continue
+            ref = e.get("objectRef", {})
+            out.append("%s %s: %d" % (e["verb"], "/".join(
+                ref[k] for k in ("resource", "name", "subresource") if k in ref),
+                e.get("responseStatus", {}).get("code", 0)))
+        return out
+
+
 class Cluster:
-    def __init__(self, extra=()):
+    def __init__(self, extra=(), users=()):
+        """users: more of them, that may do nothing yet."""
         self.dir = rt.tempdir("kube")
         self.binary = os.path.join(os.environ["ROLL_KUBE_DIR"], "bin", "kube-apiserver")
         self.port, self.etcd_port, self.peer_port = (rt.free_port() for _ in range(3))
-        self.tokens = {user: secrets.token_hex(24) for user in ("admin", "agent", "nobody")}
+        self.tokens = {user: secrets.token_hex(24) for user in
+                       ("admin", "agent", "nobody", *users)}
         self.extra = list(extra)
         self._pki()
         self.etcd = self.api = None
@@ -154,7 +200,7 @@ class Cluster:
         return other
 
     def request(self, method, path, body=None, raw=False, content_type="application/json",
-                token=None):
+                token=None, accept="application/json"):
         data = json.dumps(body).encode() if body is not None else None
         for attempt in (0, 1):
             try:
@@ -162,7 +208,7 @@ class Cluster:
                     self._conn = self.connection()
                 self._conn.request(method, path, data, {
                     "Authorization": "Bearer " + (token or self.tokens["admin"]),
-                    "Content-Type": content_type, "Accept": "application/json"})
+                    "Content-Type": content_type, "Accept": accept})
                 reply = self._conn.getresponse()
                 text = reply.read()
                 return reply.status, text if raw else json.loads(text)
@@ -188,6 +234,36 @@ class Cluster:
 
     def get(self, obj):
         return self.must("GET", path_of(obj))
+
+    def namespace(self, name):
+        self.must("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+
+    # --- rights ---
+
+    def allow(self, user, name, rules, ns=None):
+        """A role and its binding, both called `name`, for the namespace or the whole cluster."""
+        where = RBAC + ("namespaces/%s/roles" % ns if ns else "clusterroles")
+        self.must("POST", where, {"metadata": {"name": name}, "rules": rules})
+        self.must("POST", where[:-1] + "bindings", {
+            "metadata": {"name": name},
+            "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "name": name,
+                        "kind": "Role" if ns else "ClusterRole"}})
+
+    def disallow(self, name, ns=None):
+        where = RBAC + ("namespaces/%s/roles" % ns if ns else "clusterroles")
+        self.must("DELETE", where[:-1] + "bindings/" + name)
+        self.must("DELETE", where + "/" + name)
+
+    def may(self, user, verb, resource, **attributes):
+        """resource: with its subresource and group, as in dnszones/status.example.com."""
+        resource, _, group = resource.partition(".")
+        resource, _, subresource = resource.partition("/")
+        return self.must("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": dict(
+                attributes, verb=verb, group=group, resource=resource, subresource=subresource)}},
+            token=self.tokens[user])["status"]["allowed"]
 
     def _etcdctl(self, *args, check=0):
         return rt.run("etcdctl", "--endpoints", "http://127.0.0.1:%d" % self.etcd_port, *args,
