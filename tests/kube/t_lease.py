@@ -124,8 +124,8 @@ def frozen(cluster, audit):
     rt.wait_for("it knows that it is not the leader", lambda: first.has_lost() and first.value(
         "rollcall_sync_lease_held") == 0)
     has_equal_dumps(first, second, "stopped past its time, continued: it follows again")
-    rt.wait_for("it sees the other's Lease", lambda: "event=lease-held-by-other" in
-                first.sync.log().rsplit("event=lease-lost", 1)[1])
+    rt.wait_for("it sees the other's Lease", lambda: 'holder="%s"' % second.identity() in
+                first.sync.log())
     tap.equal(audit.of("first", since), [], "... and has asked the server for no change at all")
     tap.equal(versions(cluster), seen, "... no object has changed")
     denied = [x for x in audit.of("first") if x.endswith("/status: 403")]
@@ -151,6 +151,97 @@ def frozen(cluster, audit):
     tap.equal(first.sync.stop(), 0, "... and ends well")
 
 
+def may_lead(cluster, ns, name):
+    """Of the first user: the three verbs, of a Lease of this name."""
+    return [cluster.may("first", verb, "leases.coordination.k8s.io", namespace=ns, name=name)
+            for verb in ("get", "update", "delete")]
+
+
+def renews(cluster, ns, name):
+    """Wait until the holder of the Lease has written it once more; the holder."""
+    def spec():
+        return cluster.must("GET", lease_path(ns, name))["spec"]
+
+    first = spec()["renewTime"]
+    rt.wait_for("the Lease is renewed", lambda: spec()["renewTime"] != first)
+    return spec()["holderIdentity"]
+
+
+def default_name(cluster):
+    """The shipped Role, in the namespace of the Lease, is enough, and for that name only."""
+    tap.equal((may_lead(cluster, "default", "rollcall-powerdns"),
+               may_lead(cluster, "default", "rollcall-other")),
+              ([True, True, False], [False, False, False]),
+              "the shipped Role: get and update, for the default name alone")
+    cluster.namespace("leases")
+    cluster.allow("first", "first-lease", kube.shipped_role("Role"), ns="leases")
+    rt.wait_for("the Role counts", lambda: may_lead(cluster, "leases", "rollcall-powerdns")[0])
+    for ns, options in (("default", ()), ("leases", ("--lease-namespace", "leases"))):
+        what = " ".join(options) or "no option"
+        before = leases(cluster, "default")
+        replica = Replica(cluster, *options, user="first")
+        rt.wait_for("it leads", replica.writes, 60)
+        tap.equal(leases(cluster, ns).get("rollcall-powerdns"), replica.identity(),
+                  what + ": the Lease rollcall-powerdns in " + ns)
+        tap.equal(renews(cluster, ns, "rollcall-powerdns"), replica.identity(), "... is renewed")
+        tap.ok("lease=%s/rollcall-powerdns " % ns in replica.sync.log() and
+               "lease-denied" not in replica.sync.log(), "... the log names it, nothing is denied",
+               replica.sync.log())
+        if ns != "default":
+            tap.equal((list(leases(cluster, ns)), leases(cluster, "default")),
+                      (["rollcall-powerdns"], before), "... and there is no other")
+        tap.equal(replica.sync.stop(), 0, "... it ends well")
+        tap.equal(leases(cluster, ns)["rollcall-powerdns"], "", "... and gives the Lease back")
+
+
+def other_names(cluster):
+    """
+    Other namespaces and controllers, other Leases: the log says of which one the Role has to
+    speak. It is the same one however the same is said.
+    """
+    for ns in ("team-a", "team-b"):
+        cluster.namespace(ns)
+    both = ("--namespace", "team-a", "--namespace", "team-b")
+    names = ["rollcall-powerdns"]
+    for options, same, form in (
+            (both[:2], both[:2], "rollcall-powerdns-[0-9a-f]{8}"),
+            (both, both[2:] + both[:2], "rollcall-powerdns-[0-9a-f]{8}"),
+            (("--controller-name", "dns"), ("--controller-name", "dns"), "rollcall-dns"),
+            (("--controller-name", "Example.com/DNS"), ("--controller-name", "Example.com/DNS"),
+             "rollcall--xample-com-[0-9a-f]{8}"),
+            (("--controller-name", "example.com/dns"), ("--controller-name", "example.com/dns"),
+             "rollcall-example-com-dns-[0-9a-f]{8}")):
+        what = " ".join(options)
+        before = leases(cluster, "default")
+        replica = Replica(cluster, *options, user="first")
+        denied = rt.wait_for("it says what it may not", lambda: re.search(
+            r"event=lease-denied lease=default/(\S+) verb=get resource=leases\.coordination\.k8s\.io ",
+            replica.sync.log()))
+        name = denied.group(1)
+        tap.ok(re.fullmatch(form, name) and name not in names, what + ": a Lease of its own, " + name,
+               (form, names))
+        names.append(name)
+        tap.ok(not replica.writes() and leases(cluster, "default") == before,
+               "... without a Role for it nobody leads", replica.sync.log())
+        replica.sync.stop()
+        rules = kube.shipped_role("Role")
+        for rule in rules:
+            if "resourceNames" in rule:
+                rule["resourceNames"] = [name]
+        cluster.allow("first", name, rules, ns="default")
+        rt.wait_for("the Role counts", lambda: may_lead(cluster, "default", name)[1])
+        replica = Replica(cluster, *options, user="first")
+        rt.wait_for("it leads", replica.writes, 60)
+        tap.equal(leases(cluster, "default"), dict(before, **{name: replica.identity()}),
+                  "... with a Role for the name that the log told it has it")
+        second = Replica(cluster, *same, user="first")
+        rt.wait_for("it sees the other's Lease", lambda: 'lease=default/%s holder="%s"' % (
+            name, replica.identity()) in second.sync.log())
+        tap.ok(not second.writes(), "... another one waits for the same: " + " ".join(same))
+        second.sync.stop()
+        replica.sync.stop()
+
+
 def main():
     audit = kube.Audit()
     cluster = kube.Cluster(extra=audit.options, users=("first", "second"))
@@ -162,6 +253,8 @@ def main():
         replicas(cluster, replica)
         modes(cluster, replica)
         frozen(cluster, audit)
+        default_name(cluster)
+        other_names(cluster)
     except AssertionError as e:
         tap.ok(False, "ran to its end", str(e) + "\n" + replica.sync.log()[-3000:])
         tap.done()

@@ -52,6 +52,10 @@ class Replica:
     def writes(self):
         return "event=status-writing state=begins" in self.sync.log()
 
+    def identity(self):
+        """As the Lease named it when it got it last."""
+        return re.findall(r"event=lease-acquired .*identity=(\S+)", self.sync.log())[-1]
+
     def has_lost(self):
         return "event=lease-lost" in self.sync.log()
 
