@@ -317,7 +317,9 @@ def promise(cluster, site):
     p50, p99, worst = took[len(took) // 2], took[int(len(took) * 0.99)], took[-1]
     tap.note("DELETE reply to NXDOMAIN, %d deletions at %d objects: p50 %.2f ms, p99 %.2f ms, "
              "worst %.2f ms" % (len(took), OBJECTS, p50, p99, worst))
-    # The promise is 10 and 50 ms; a shared test machine gets ten times that before it is a failure.
+    tap.note("promise of 10 ms (p50) and 50 ms (p99): %s, with %.2f ms and %.2f ms" % (
+        "kept" if p50 <= 10 and p99 <= 50 else "missed", p50, p99))
+    # A shared test machine gets ten times that before it is a failure.
     tap.ok(p50 < 100 and p99 < 500, "deleted names are gone at once")
     site.sync.kill()
     start = time.monotonic()
