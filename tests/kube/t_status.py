@@ -290,6 +290,63 @@ def every_message_of_loose_crds(cluster, replica):
     return told(cluster, rows)
 
 
+# --- what kubectl get shows ---
+
+def shown(cluster, kind, wide=False):
+    """The server's answer to kubectl get: the columns, and {name: {column: cell}} without the age."""
+    reply = cluster.must("GET", kube.path_of(kind, ns=TOLD),
+                         accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+    titles = [c["name"] for c in reply["columnDefinitions"]]
+    here = [i for i, c in enumerate(reply["columnDefinitions"]) if wide or not c["priority"]]
+    rows = {row["object"]["metadata"]["name"]: {titles[i]: row["cells"][i] for i in here
+                                                if titles[i] != "Age"} for row in reply["rows"]}
+    return [titles[i] for i in here], rows
+
+
+def columns(cluster):
+    """Is it served? If not, why?"""
+    titles, rows = shown(cluster, "DNSRecordSet")
+    tap.equal(titles, ["Name", "Zone", "Type", "Names", "Served", "Reason", "Age"],
+              "kubectl get dnsrecordsets: its columns")
+    for name, *cells in (("a-1", "served", "A", "www", "True", "Programmed"),
+                         ("a-2", "served", "A", "WWW", "False", "NotOwner"),
+                         ("of-none", "absent", "A", "x", "False", "Pending"),
+                         # The server shows no more than the first of what a path finds.
+                         ("of-bare", "bare", "A", "x", "False", "Pending")):
+        tap.equal(rows[name], dict(zip(titles, (name, *cells))), "... of " + name)
+    titles, rows = shown(cluster, "DNSRecordSet", wide=True)
+    owner = "DNSRecordSet told/a-1, since " + cluster.get(told_set("a-1", "served", "A"))[
+        "metadata"]["creationTimestamp"]
+    tap.equal((titles[-2:], rows["a-2"]["Why"], rows["a-1"]["Why"]),
+              (["Why", "Age"], NOT_YET + "WWW: Another DNSRecordSet owns this record: " + owner,
+               "All records programmed"), "... -o wide: why")
+
+    titles, rows = shown(cluster, "DNSZone")
+    tap.equal(titles, ["Name", "Domain", "Class", "Served", "Reason", "Records", "Age"],
+              "kubectl get dnszones: its columns")
+    rt.wait_for("all are counted", lambda: cluster.get(told_zone("served"))["status"].get(
+        "recordCount") == sum(len(obj["spec"]["records"]) for obj, _ in table()
+                              if obj["spec"].get("dnsZoneRef") == {"name": "served"}))
+    _, rows = shown(cluster, "DNSZone")
+    served = cluster.get(told_zone("served"))["status"]
+    for name, *cells in (("served", "served.test", "public", "True", "Programmed",
+                          served["recordCount"]),
+                         ("used-2", "used.test", "public", "False", "DNSZoneInUse", 1),
+                         ("headless", "headless.test", "bare", "False", "Pending", 1)):
+        tap.equal(rows[name], dict(zip(titles, (name, *cells))), "... of " + name)
+    titles, rows = shown(cluster, "DNSZone", wide=True)
+    tap.equal((titles[-3:], rows["served"]["Serial"], rows["headless"]["Why"]),
+              (["Serial", "Why", "Age"], served["serial"],
+               "Waiting for default records: there is no NS at the apex"),
+              "... -o wide: the serial, and why")
+    titles, rows = shown(cluster, "DNSZoneClass")
+    tap.equal((titles, rows["theirs"]["Controller"], rows["bare"]["Nameservers"]),
+              (["Name", "Controller", "Nameservers", "Default TTL", "Age"], "other", None),
+              "kubectl get dnszoneclasses: whose they are")
+    tap.ok(all(n in rows["public"]["Nameservers"] for n in ("ns1.example.net", "ns2.example.net")),
+           "... and with which nameservers", rows["public"])
+
+
 # --- what changes ---
 
 
@@ -413,6 +470,70 @@ def events(cluster):
     """Each with the DNSZone that it is related to."""
     found = cluster.must("GET", "/apis/events.k8s.io/v1/namespaces/default/events?limit=500")["items"]
     return {(e["regarding"]["name"], e["reason"], e.get("related", {}).get("name")) for e in found}
+
+
+def events_of(cluster, name):
+    """{reason: event}; a list if there are several of one reason."""
+    out = {}
+    for e in cluster.must("GET", "/apis/events.k8s.io/v1/namespaces/default/events?limit=500")["items"]:
+        if e["regarding"]["name"] == name:
+            out[e["reason"]] = [*out.get(e["reason"], []), e]
+    return {k: v[0] if len(v) == 1 else v for k, v in out.items()}
+
+
+class Flip:
+    """A record set that is served and is not, in turn: the same two events again and again."""
+
+    KINDS = ("RecordSetProgrammed", "RecordSetProgrammingFailed")
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.obj = rt.a_set("flip", "example-com", "flip", "192.0.2.1")
+        self.times = dict.fromkeys(self.KINDS, 0)
+        cluster.create(self.obj)
+        self.is_told("Programmed")
+        self.out()
+        self.first = rt.wait_for("both events", lambda: (lambda e: e if e.keys() == set(
+            self.KINDS) else None)(events_of(cluster, "flip")))
+        tap.ok(all("series" not in e for e in self.first.values()),
+               "an event that happened once is no series", self.first)
+
+    def is_told(self, reason):
+        says(self.cluster, self.obj, "Programmed", "True" if reason == "Programmed" else "False",
+             reason)
+        self.times[self.KINDS[reason != "Programmed"]] += 1
+
+    def name(self, name):
+        self.cluster.patch(self.obj, {"spec": {"records": [
+            {"name": name, "a": {"content": "192.0.2.1"}}]}})
+
+    def out(self):
+        self.name("flip.example.org.")
+        self.is_told("OutOfZone")
+
+    def back(self):
+        self.name("flip")
+        self.is_told("Programmed")
+
+    def is_counted(self, what):
+        """Repeats are gathered for half a minute, then the event that is there says how many."""
+        last = {}
+
+        def look():
+            last["events"] = found = events_of(self.cluster, "flip")
+            return {k: e.get("series", {}).get("count") for k, e in found.items()} == self.times
+
+        try:
+            rt.wait_for("series", look, 120)
+        except AssertionError:
+            tap.ok(False, what, "want %r, got %r" % (self.times, last["events"]))
+            return
+        found = last["events"]
+        tap.equal({k: (e["metadata"]["uid"], e["eventTime"], e["note"]) for k, e in found.items()},
+                  {k: (e["metadata"]["uid"], e["eventTime"], e["note"])
+                   for k, e in self.first.items()}, what)
+        tap.ok(all(e["eventTime"] < e["series"]["lastObservedTime"] for e in found.values()),
+               "... last seen later than first", found)
 
 
 def told_events(cluster):
@@ -624,15 +745,24 @@ def main():
     backend = rt.Backend(server.socket_path)
     try:
         www, second = reasons(cluster)
+        flip = Flip(cluster)
+        flip.back()
+        flip.out()
+        flip.back()
         texts = every_message(cluster)
+        columns(cluster)
         others(cluster, www)
         no_commits(cluster, replica, www)
         served_when_told(cluster, backend)
         reborn(cluster)
         told_events(cluster)
+        flip.is_counted("the same events again: a series each, of the one that is there")
+        flip.out()
+        flip.back()
+        many(cluster, replica, backend)
+        flip.is_counted("... and again: the count rises")
         hand_over(cluster, www, second)
         restarts(cluster, replica)
-        many(cluster, replica, backend)
         new_views(cluster, replica)
         texts += every_message_of_loose_crds(cluster, replica)
         all_is_told(texts)
