@@ -167,8 +167,14 @@ static enum roll_status say_zone(struct roll_report *report, const char **reason
 		*reason = NULL;
 		break;
 	case ROLL_ZONE_NO_CLASS_NAME:
-		roll_buf_add_c(m, "DNSZoneClassName not set");
-		break;
+		/* With a domain, a fault is about the class's name. */
+		status = first_fault(report, &fault);
+		roll_buf_add_str(m, fault);
+		if (fault.n)
+			*reason = "InvalidDNSZone";
+		else
+			roll_buf_add_c(m, "DNSZoneClassName not set");
+		return status;
 	case ROLL_ZONE_CLASS_MISSING:
 		roll_report_add_quoted(m, "DNSZoneClass", class_name);
 		roll_buf_add_c(m, " not found");

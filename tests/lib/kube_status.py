@@ -137,3 +137,7 @@ def settle(cluster):
 
 def took(began):
     return time.monotonic() - began
+
+
+def worst(times):
+    return "p50 %.1f ms, worst %.1f ms" % (sorted(times)[len(times) // 2] * 1000, max(times) * 1000)

@@ -380,7 +380,7 @@ static void a_record_set_says_what_its_zone_lacks(void **state)
 		const char *reason, *message;
 	} cases[] = {
 		{NULL, "Pending", "waiting for DNSZone \"z\""},
-		{"{\"domainName\":\"a.test\"}", "Pending", "DNSZone \"z\" has no class yet"},
+		{"{\"domainName\":\"a.test\"}", "Pending", "DNSZone \"z\" has no usable dnsZoneClassName"},
 		{"{\"domainName\":\"a.test\",\"dnsZoneClassName\":\"away\"}", "Pending",
 		 "DNSZoneClass \"away\" not found"},
 		{"{\"domainName\":\"a.test\",\"dnsZoneClassName\":\"theirs\"}", "Pending",
@@ -449,6 +449,8 @@ static void a_zone_says_where_it_stands(void **state)
 		 "Pending", "Waiting for downstream nameservers"},
 		{"{\"domainName\":\"..\",\"dnsZoneClassName\":\"public\"}", "False", "False",
 		 "InvalidDNSZone", "spec.domainName: "},
+		{"{\"domainName\":\"f.test\",\"dnsZoneClassName\":\"Bad_Name\"}", "False", "False",
+		 "InvalidDNSZone", "spec.dnsZoneClassName: is not the name of an object"},
 	};
 	struct world *world = *state;
 
