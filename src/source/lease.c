@@ -71,6 +71,7 @@ struct roll_lease {
 
 	unsigned attempt; /* failures in a row */
 	enum trouble trouble;
+	char why[300]; /* of the latest failure, as long as there is trouble */
 	bool is_leaving;
 	bool is_gone;
 	uint64_t seed;
@@ -195,6 +196,11 @@ int64_t roll_lease_left_ms(const struct roll_lease *lease)
 	return lease->is_holder && age < HELD_MS ? WRITES_END_MS - age : 0;
 }
 
+const char *roll_lease_trouble(const struct roll_lease *lease)
+{
+	return lease->trouble && !roll_lease_is_held(lease) ? lease->why : NULL;
+}
+
 const char *roll_lease_identity(const struct roll_lease *lease)
 {
 	return lease->identity;
@@ -255,6 +261,8 @@ static void retry(struct roll_lease *lease, enum trouble trouble, const char *wh
 		 trouble == DENIED ? "lease-denied" : "lease-trouble",
 		 "lease=%s/%s verb=%s resource=" RESOURCE " reason=\"%s\"", lease->ns, lease->name,
 		 steps[lease->step].verb, why);
+	snprintf(lease->why, sizeof lease->why, "%s " RESOURCE " %s/%s: %s",
+		 steps[lease->step].verb, lease->ns, lease->name, why);
 	if (trouble > lease->trouble)
 		lease->trouble = trouble;
 	roll_timer_set(lease->next, delay_ms);

@@ -56,6 +56,8 @@ void roll_lease_free(struct roll_lease *lease);
 bool roll_lease_is_held(const struct roll_lease *lease);
 /* How long a write that begins now may take at most; 0 if it is not held, else at least 3.5 s. */
 int64_t roll_lease_left_ms(const struct roll_lease *lease);
+/* Why it cannot be had, printable; NULL: it is held, by us or as far as known by another one. */
+const char *roll_lease_trouble(const struct roll_lease *lease);
 /* As the record names us. */
 const char *roll_lease_identity(const struct roll_lease *lease);
 

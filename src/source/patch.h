@@ -79,6 +79,8 @@ void roll_patch_want(struct roll_patch *patch, enum roll_patch_rank rank, const 
 		     struct roll_str ns, struct roll_str name, const json_t *known, bool in_view);
 /* Forget everything; what is on its way is cancelled. Not to be called from decide. */
 void roll_patch_clear(struct roll_patch *patch);
+/* Why reads or writes are denied (401, 403), printable; NULL: they are not, as far as known. */
+const char *roll_patch_refusal(const struct roll_patch *patch);
 /* Objects that wait to be looked at or are being written. */
 size_t roll_patch_count(const struct roll_patch *patch);
 

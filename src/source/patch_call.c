@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "base/json.h"
 #include "base/log.h"
 #include "source/patch_state.h"
@@ -60,6 +62,15 @@ static void again(struct roll_patch_item *item)
 			roll_backoff_ms(&beyond, CONFLICT_BASE_MS, CONFLICT_CAP_MS, &patch->seed));
 }
 
+static void note_refusal(const struct roll_patch_item *item, const struct roll_api_result *result)
+{
+	struct roll_patch *patch = item->patch;
+
+	snprintf(patch->refusal, sizeof patch->refusal, "%s %s: %s",
+		 item->state == ROLL_PATCH_READING ? "get" : "patch the status of", item->key,
+		 result->text);
+}
+
 /* Others would fare no better. */
 static bool is_about_server(const struct roll_api_result *result)
 {
@@ -108,6 +119,8 @@ static void on_failure(struct roll_patch_item *item, const char *what,
 	default:
 		roll_metric_add(metric, is_denied ? "denied" : "failed", NULL, 1);
 		complain(item, what, result);
+		if (is_denied)
+			note_refusal(item, result);
 		if (item->attempts == 0 || is_about_server(result))
 			roll_patch_pause(patch, result->retry_after_ms);
 		take_later(item);
@@ -206,6 +219,7 @@ static void on_written(void *ctx, const struct roll_api_result *result)
 		struct roll_patch_object before = roll_patch_object_of(item);
 
 		patch->failures = 0;
+		patch->refusal[0] = '\0';
 		item->attempts = 0;
 		if (patch->conf.on_written)
 			patch->conf.on_written(patch->conf.ctx, &before, sent,

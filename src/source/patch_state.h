@@ -60,6 +60,7 @@ struct roll_patch {
 	int64_t paused_until_ms;
 	unsigned failures; /* in a row, for the back-off */
 	unsigned turn;	   /* counts decisions */
+	char refusal[300]; /* the latest; empty: none since a write went well */
 	uint64_t seed;
 	bool is_deciding;
 	struct roll_timer *timer;

@@ -230,6 +230,26 @@ static void add_unreachable(struct troubles *list, const struct roll_engine_coun
 	    is_over ? "" : " (this counts as not ready after 60 s)", counts->why_unreachable);
 }
 
+/* Replicas that cannot be asked here may do better: a warning, even if it goes for all of them. */
+static void add_status(struct troubles *list, const struct roll_run *run)
+{
+	const char *lease = NULL, *write = NULL;
+
+	if (!run->source->status_troubles)
+		return;
+	run->source->status_troubles(run->source_state, &lease, &write);
+	if (lease)
+		add(list, false,
+		    "the Lease cannot be had: %s; answers are right, but a replica without it "
+		    "writes no status and no events (the rights: pdns-conf/kubernetes/rbac.yaml)",
+		    lease);
+	if (write)
+		add(list, false,
+		    "status cannot be written: %s; answers are right, but objects do not tell what "
+		    "became of them (the rights: pdns-conf/kubernetes/rbac.yaml)",
+		    write);
+}
+
 size_t roll_run_troubles(struct roll_run *run, struct roll_trouble troubles[ROLL_TROUBLES_MAX])
 {
 	struct troubles list = {troubles, 0};
@@ -265,6 +285,9 @@ size_t roll_run_troubles(struct roll_run *run, struct roll_trouble troubles[ROLL
 		    "objects without a usable name or namespace: %" PRIu64 "; they are left out "
 		    "(see object-rejected in the log)",
 		    counts.rejected);
+	/* A server that cannot be read takes no status either, which goes without saying. */
+	if (counts.is_reachable)
+		add_status(&list, run);
 	return list.count;
 }
 

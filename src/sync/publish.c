@@ -449,6 +449,11 @@ void roll_publish_lead(struct roll_publish *publish, bool is_leader)
 		roll_events_clear(publish->conf.events);
 }
 
+const char *roll_publish_refusal(const struct roll_publish *publish)
+{
+	return roll_patch_refusal(publish->patch);
+}
+
 const struct roll_sink *roll_publish_sink(struct roll_publish *publish)
 {
 	return &publish->sink;

@@ -53,5 +53,7 @@ void roll_publish_free(struct roll_publish *publish);
 const struct roll_sink *roll_publish_sink(struct roll_publish *publish);
 /* Begin or cease to write; on its way or waiting is nothing any more when it has ceased. */
 void roll_publish_lead(struct roll_publish *publish, bool is_leader);
+/* Why the server denies it to us, printable; NULL: it does not, or nothing is to be written. */
+const char *roll_publish_refusal(const struct roll_publish *publish);
 
 #endif

@@ -65,6 +65,11 @@ struct roll_run_source {
 	bool (*is_live)(void *state);
 	/* Files that cannot be read, of a source that has files; may be NULL. */
 	size_t (*unreadable)(void *state);
+	/*
+	 * What is in the way of status, NULL each if nothing is: of having the Lease, and of
+	 * writing. Of a source that has objects with a status; may be NULL.
+	 */
+	void (*status_troubles)(void *state, const char **lease, const char **write);
 };
 
 extern const struct roll_run_source roll_run_folder;

@@ -284,6 +284,16 @@ static void each_what(struct roll_run *run, void (*on_what)(void *ctx, const cha
 	}
 }
 
+static void status_troubles(void *state, const char **lease, const char **write)
+{
+	const struct cluster *cluster = state;
+
+	if (cluster->lease)
+		*lease = roll_lease_trouble(cluster->lease);
+	if (cluster->publish)
+		*write = roll_publish_refusal(cluster->publish);
+}
+
 static void close_cluster(void *state)
 {
 	struct cluster *cluster = state;
@@ -309,4 +319,5 @@ const struct roll_run_source roll_run_cluster = {
 	.close = close_cluster,
 	.each_what = each_what,
 	.is_live = is_live,
+	.status_troubles = status_troubles,
 };
