@@ -10,7 +10,9 @@ import http.client
 import json
 import os
 import re
+import resource
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -272,6 +274,59 @@ def test_health(m, web):
     tap.equal(web.get("/readyz"), "ok\n", "and it is well again")
 
 
+def test_not_ready():
+    """503 as the program says it; every cause and its time are in tests/unit/test_health.c."""
+    view, port = rt.View(), rt.free_port()
+    config = os.path.join(rt.tempdir("kubeconfig"), "config")
+    nobody = socket.socket()
+    nobody.bind(("127.0.0.1", 0))  # and does not listen
+    with open(config, "w") as f:
+        json.dump({"apiVersion": "v1", "kind": "Config", "current-context": "t",
+                   "clusters": [{"name": "t", "cluster": {
+                       "server": "http://127.0.0.1:%d" % nobody.getsockname()[1]}}],
+                   "users": [{"name": "t", "user": {}}],
+                   "contexts": [{"name": "t", "context": {"cluster": "t", "user": "t"}}]}, f)
+    sync = rt.Process(["rollcall-sync", "--kubeconfig", config, "--view", view.dir, "--http",
+                       "127.0.0.1:%d" % port])
+    web = Http(port)
+    rt.wait_for("rollcall-sync's endpoint", web.is_there)
+    rt.wait_for("the source to be missed", lambda: web.value("rollcall_sync_source_reachable") == 0)
+    reply = web.ask("/readyz")
+    tap.ok(reply.status == 503 and
+           reply.text.startswith("not ready\nerror: no complete view yet: ") and
+           ": the source cannot be read since " in reply.text,
+           "without a view it is not ready, and says why", reply.text)
+    tap.ok("no complete view" in web.ask("/").text, "the page tells that too")
+    tap.equal(web.value("rollcall_sync_complete"), 0.0, "and the metrics")
+    tap.equal(web.get("/healthz"), "ok\n", "alive it is")
+    sync.stop()
+    nobody.close()
+
+    m, view, port = rt.Manifests(), rt.View(), rt.free_port()
+    m.put("base.json", rt.zone_class(), rt.zone("z", "example.com"))
+    sync = rt.Process(["env", "--ignore-signal=XFSZ", "rollcall-sync", "--manifests", m.dir,
+                       "--view", view.dir, "--http", "127.0.0.1:%d" % port])
+    web = Http(port)
+    rt.wait_for("rollcall-sync is ready", lambda: web.is_there() and
+                web.ask("/readyz").status == 200)
+    # As on a full disk, but for this process alone.
+    limits = resource.prlimit(sync.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(sync.pid, resource.RLIMIT_FSIZE, (0, limits[1]))
+    m.put("www.json", rt.a_set("www", "z", "www", "192.0.2.1"))
+    rt.wait_for("not ready", lambda: web.ask("/readyz").status == 503)
+    reply = web.ask("/readyz")
+    tap.ok(reply.text.startswith("not ready\nerror: the view cannot be written (see commit-failed "
+                                 "in the log); it is served as it was before\n"),
+           "a view that cannot be written is not ready, and says so", reply.text)
+    tap.equal(web.value("rollcall_sync_view_writable"), 0.0, "the metrics tell the same")
+    resource.prlimit(sync.pid, resource.RLIMIT_FSIZE, limits)
+    rt.wait_for("ready again", lambda: web.ask("/readyz").status == 200)
+    tap.equal((web.get("/readyz"), web.value("rollcall_sync_view_writable")), ("ok\n", 1.0),
+              "with room it gets well by itself")
+    tap.ok("192.0.2.1" in view.rollcall("dump").out, "and what was told meanwhile is in the view")
+    sync.stop()
+
+
 # --- the page ----------------------------------------------------------------------------------
 
 def check_frame(path, reply):
@@ -519,6 +574,7 @@ def main():
     test_health(m, web)
     shown |= test_server(view)
     sync.stop()
+    test_not_ready()
     test_bounded()
     test_monitoring(shown)
     test_logs()
