@@ -480,12 +480,12 @@ class Asker:
 class Resolver(threading.Thread):
     """What `resolver=` points at: answers A and AAAA from a table, everything else empty."""
 
-    def __init__(self, table):
+    def __init__(self, table, address="127.0.0.1", port=None):
         super().__init__(daemon=True)
         self.table = {k.rstrip(".").lower(): v for k, v in table.items()}
-        self.port = free_port()
+        self.address, self.port = address, port or free_port()
         self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.sock.bind(("127.0.0.1", self.port))
+        self.sock.bind((self.address, self.port))
         self.start()
 
     def run(self):
