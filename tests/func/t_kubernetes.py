@@ -8,6 +8,10 @@ import shutil
 import sys
 
 import dns.rcode
+try:
+    import yaml
+except ImportError:
+    yaml = None
 
 sys.path.insert(0, os.path.join(os.environ["ROLL_SRCDIR"], "tests", "lib"))
 import rolltest as rt  # noqa: E402
@@ -169,9 +173,140 @@ def test_manifests():
               "kustomization.yaml has all that is in the folder, and nothing else")
 
 
+def documents():
+    """All that `kubectl apply -k` would apply but the CRDs, by kind."""
+    out = {}
+    for path in sorted(glob.glob(os.path.join(FOLDER, "*.yaml"))):
+        with open(path) as f:
+            for doc in yaml.safe_load_all(f):
+                out.setdefault(doc["kind"], []).append(doc)
+    return out
+
+
+def option(container, name):
+    return next((a.split("=", 1)[1] for a in container.get("args", ())
+                 if a.startswith("--%s=" % name)), None)
+
+
+def test_ports(kinds):
+    (deployment,), (policy,) = kinds["Deployment"], kinds["NetworkPolicy"]
+    template = deployment["spec"]["template"]
+    containers = template["spec"]["initContainers"] + template["spec"]["containers"]
+    ports = {c["name"]: {p["name"]: p for p in c["ports"]} for c in containers}
+    http = {c["name"]: int(option(c, "http").lstrip(":")) for c in containers if option(c, "http")}
+    tap.equal(http, {"rollcall-sync": 9153, "rollcalld": 9154}, "both programs serve --http")
+    for c in containers:
+        if c["name"] in http:
+            tap.equal([p["containerPort"] for p in ports[c["name"]].values()], [http[c["name"]]],
+                      c["name"] + ": its port is declared, and no other")
+            tap.ok(all(c[probe]["httpGet"]["port"] in ports[c["name"]]
+                       for probe in ("startupProbe", "livenessProbe")), c["name"] + " is probed there")
+            program = c["command"][0].rsplit("/", 1)[1]
+            known = rt.run(program, "--help", check=0).out
+            tap.equal([a for a in c["args"] if a.split("=", 1)[0] + " " not in known.replace("\n", " ")
+                       and a.split("=", 1)[0] + "=" not in known], [],
+                      c["name"] + ": its options exist")
+    pdns = template["spec"]["containers"][0]
+    tap.equal(pdns["command"], ["sh", "/etc/pdns/start.sh", "/etc/resolv.conf"],
+              "pdns_server is started by start.sh")
+    tap.equal(pdns["readinessProbe"]["httpGet"]["port"], http["rollcalld"],
+              "and is ready when rollcalld is")
+
+    # Who goes by annotations finds each port once: the pod's, and that of one Service.
+    scraped = [template["metadata"].get("annotations", {})]
+    for service in kinds["Service"]:
+        if service["metadata"].get("annotations"):
+            scraped.append(service["metadata"]["annotations"])
+            tap.equal([(p["port"], p["targetPort"]) for p in service["spec"]["ports"]],
+                      [(http["rollcalld"], http["rollcalld"])],
+                      "the annotated Service is of that port alone")
+            tap.ok(service["spec"].get("publishNotReadyAddresses") and
+                   service["spec"].get("clusterIP") == "None",
+                   "and is of each pod, ready or not", service)
+    tap.equal(sorted(a["prometheus.io/port"] for a in scraped if a["prometheus.io/scrape"] == "true"),
+              ["9153", "9154"], "annotations name each port of metrics once")
+
+    labels = template["metadata"]["labels"].items()
+    for what, selector in [("NetworkPolicy", policy["spec"]["podSelector"]["matchLabels"])] + [
+            ("Service " + s["metadata"]["name"], s["spec"]["selector"]) for s in kinds["Service"]]:
+        tap.ok(selector and selector.items() <= labels, what + " is of these pods", selector)
+    allowed = {}
+    for rule in policy["spec"]["ingress"]:
+        for p in rule["ports"]:
+            allowed[p["port"], p["protocol"]] = "from" in rule
+    tap.equal(allowed, {(53, "UDP"): False, (53, "TCP"): False, (9153, "TCP"): True,
+                        (9154, "TCP"): True},
+              "the NetworkPolicy opens DNS to all, and what --http shows to some")
+    tap.equal({(p["containerPort"], p.get("protocol", "TCP")) for c in ports.values()
+               for p in c.values()}, set(allowed), "and forgets no port")
+    tap.equal(policy["spec"]["policyTypes"], ["Ingress"], "and leaves the way out open")
+
+
+def test_kustomize():
+    """As kubectl would apply it: nothing is left out, the image and the settings are where they are
+    looked for."""
+    done = rt.run("kubectl", "kustomize", FOLDER)
+    docs = list(yaml.safe_load_all(done.out)) if done.returncode == 0 else []
+    found = {}
+    for doc in docs:
+        found[doc["kind"]] = found.get(doc["kind"], 0) + 1
+    want = {kind: len(of_kind) for kind, of_kind in documents().items() if kind != "Kustomization"}
+    want.update(ConfigMap=1, CustomResourceDefinition=3)
+    tap.equal(found, want, "kubectl kustomize has all of it")
+    if done.returncode:
+        tap.note(done.err)
+        return
+    config = next(d for d in docs if d["kind"] == "ConfigMap")
+    deployment = next(d for d in docs if d["kind"] == "Deployment")["spec"]["template"]["spec"]
+    tap.equal([v["configMap"]["name"] for v in deployment["volumes"] if "configMap" in v],
+              [config["metadata"]["name"]], "the pod has the settings")
+    tap.equal(config["data"], {name: read(name) for name in ("pdns.conf", "start.sh")},
+              "as they are here")
+    # An own kustomization on top, as kustomization.yaml tells.
+    own = rt.tempdir("own")
+    shutil.copytree(FOLDER, os.path.join(own, "rollcall"))
+    for name, text in (
+            ("pdns.conf", read("pdns.conf") + "resolver=192.0.2.53\n"),
+            ("who-may-scrape.yaml", "- {op: remove, path: /spec/ingress/1/from}\n"),
+            ("kustomization.yaml", """\
+namespace: dns
+resources: [rollcall]
+images: [{name: rollcall, newName: registry.example.org/rollcall, newTag: "0.1.0"}]
+configMapGenerator:
+- {name: pdns-conf, behavior: merge, files: [pdns.conf]}
+patches:
+- {target: {kind: NetworkPolicy, name: rollcall}, path: who-may-scrape.yaml}
+""")):
+        with open(os.path.join(own, name), "w") as f:
+            f.write(text)
+    done = rt.run("kubectl", "kustomize", own)
+    docs = list(yaml.safe_load_all(done.out)) if done.returncode == 0 else []
+    by_kind = {d["kind"]: d for d in docs}
+    if not tap.ok(docs, "an own kustomization can stand on top", done.err):
+        return
+    config, policy = by_kind["ConfigMap"], by_kind["NetworkPolicy"]
+    tap.ok("resolver=192.0.2.53" in config["data"]["pdns.conf"] and "start.sh" in config["data"],
+           "with settings of its own", config)
+    spec = by_kind["Deployment"]["spec"]["template"]["spec"]
+    tap.equal({c["image"] for c in spec["containers"] + spec["initContainers"]},
+              {"registry.example.org/rollcall:0.1.0"}, "an image of its own")
+    tap.ok("from" not in policy["spec"]["ingress"][1], "a policy of its own", policy)
+    tap.equal({d["metadata"].get("namespace", "dns") for d in docs} |
+              {s["namespace"] for d in docs for s in d.get("subjects", ())}, {"dns"},
+              "and a namespace of its own, the rights as well")
+
+
 def main():
     test_manifests()
     test_settings()
+    if yaml:
+        test_ports(documents())
+    else:
+        tap.skip("the manifests' ports", "no yaml module of Python")
+    if yaml and shutil.which("kubectl"):
+        test_kustomize()
+    else:
+        tap.skip("what kubectl makes of it", "no kubectl, or no yaml module of Python")
     versions = rt.pdns_versions()
     if not versions:
         tap.skip("pdns_server as the pod starts it", "no pdns_server")
