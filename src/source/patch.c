@@ -444,8 +444,7 @@ void roll_patch_clear(struct roll_patch *patch)
 	roll_metric_set(patch->m_queue, NULL, NULL, 0);
 }
 
-/* What was denied waits to be tried again; with nothing left to do it has been settled otherwise.
- */
+/* What was denied waits to be tried again; nothing waits: it has been settled otherwise. */
 const char *roll_patch_refusal(const struct roll_patch *patch)
 {
 	return patch->refusal[0] && roll_patch_count(patch) ? patch->refusal : NULL;
