@@ -248,6 +248,7 @@ static void on_unreachable(void *ctx, const char *why)
 	if (engine->is_reachable) {
 		roll_log(ROLL_WARN, "source-unreachable", "reason=\"%s\"", engine->why_unreachable);
 		engine->unreachable_ms = roll_engine_now_ms(engine);
+		engine->unreachable_mono_ms = roll_clock_monotonic_ms(engine->conf.clock);
 	}
 	engine->is_reachable = false;
 }
@@ -487,6 +488,9 @@ void roll_engine_counts(struct roll_engine *engine, struct roll_engine_counts *o
 		.unreachable_ms = engine->unreachable_ms,
 		.why_unreachable = engine->why_unreachable,
 	};
+	if (!engine->is_reachable)
+		out->unreachable_for_ms =
+			roll_clock_monotonic_ms(engine->conf.clock) - engine->unreachable_mono_ms;
 	memcpy(out->objects, engine->objects, sizeof out->objects);
 	for (size_t i = 0; i < engine->guarded_count; i++)
 		out->held_objects += engine->guarded[i].held;

@@ -87,6 +87,7 @@ struct roll_engine_counts {
 	bool is_writable;	/* the last commit worked */
 	bool is_damaged;	/* the view; only a new start makes a new one: end the program */
 	int64_t unreachable_ms; /* wall clock: since when, 0 if reachable */
+	int64_t unreachable_for_ms;  /* whatever was done to the wall clock meanwhile */
 	const char *why_unreachable; /* escaped; valid until the source says another thing */
 };
 void roll_engine_counts(struct roll_engine *engine, struct roll_engine_counts *out);

@@ -97,7 +97,8 @@ struct roll_engine {
 	bool is_building;
 	bool is_stopped;
 	bool is_reachable;
-	int64_t unreachable_ms; /* wall clock */
+	int64_t unreachable_ms;	     /* since when, wall clock */
+	int64_t unreachable_mono_ms; /* the same, monotonic */
 	char why_unreachable[256];
 	bool is_writable;
 	bool is_damaged; /* no use in trying again */

@@ -219,8 +219,7 @@ static void add(struct troubles *list, bool is_unready, const char *fmt, ...)
 
 static void add_unreachable(struct troubles *list, const struct roll_engine_counts *counts)
 {
-	int64_t for_ms = roll_clock_wall_ms(&roll_clock_system) - counts->unreachable_ms;
-	bool is_over = for_ms >= GRACE_MS;
+	bool is_over = counts->unreachable_for_ms >= GRACE_MS;
 	char since[ROLL_TIME_SIZE];
 
 	add(list, is_over,

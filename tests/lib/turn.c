@@ -159,6 +159,11 @@ void turn_begin(void)
 	turn.is_stopped = true;
 }
 
+void turn_set_wall_by(int64_t ms)
+{
+	turn.began_ns[0] += ms * MS_NS;
+}
+
 void turn_end(void)
 {
 	turn.is_stopped = false;

@@ -27,6 +27,8 @@ void turn_ms(struct roll_loop *loop, int64_t ms);
  * is looked at after each turn of the loop.
  */
 bool turn_until(struct roll_loop *loop, bool (*holds)(void *ctx), void *ctx, int64_t ms);
+/* Somebody sets the wall clock, as by settimeofday; no time passes. */
+void turn_set_wall_by(int64_t ms);
 /* Milliseconds that have been turned since turn_begin. */
 int64_t turn_elapsed_ms(void);
 

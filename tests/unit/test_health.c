@@ -409,6 +409,24 @@ static void a_source_that_cannot_be_read_for_a_minute(void **state)
 	assert_only(world, 200, "warning: the source cannot be read since ");
 }
 
+/* A minute is a minute, whatever the wall clock shows. */
+static void a_wall_clock_that_is_set_moves_no_minute(void **state)
+{
+	static const int64_t by_ms[] = {-3600000, 3600000};
+	struct world *world = *state;
+
+	for (size_t i = 0; i < sizeof by_ms / sizeof *by_ms; i++) {
+		unreachable(world, "nobody there");
+		turn_set_wall_by(by_ms[i]);
+		turn_ms(world->run.loop, GRACE_MS - 1);
+		assert_only(world, 200, "warning: the source cannot be read since ");
+		turn_ms(world->run.loop, 1);
+		assert_only(world, 503, "error: the source cannot be read since ");
+		confirmed(world);
+		assert_ready(world, "ok\n");
+	}
+}
+
 /* Not asked over HTTP: time passes only when all is quiet. */
 static bool is_behind(void *ctx)
 {
@@ -607,6 +625,7 @@ int main(void)
 		TEST(setup, without_a_complete_view),
 		TEST(setup_complete, a_view_that_cannot_be_written),
 		TEST(setup_complete, a_source_that_cannot_be_read_for_a_minute),
+		TEST(setup_complete, a_wall_clock_that_is_set_moves_no_minute),
 		TEST(setup_cluster, a_server_that_is_behind),
 		TEST(setup_complete, manifests_that_cannot_be_read),
 		TEST(setup, all_that_is_wrong_at_once),
