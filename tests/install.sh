@@ -19,8 +19,8 @@ for group in "$@"; do
 		;;
 	test)
 		packages="$packages libcmocka-dev pdns-server pdns-backend-remote pdns-backend-bind
-			bind9-utils bind9-dnsutils ldnsutils python3 python3-dnspython openssl
-			prometheus"
+			bind9-utils bind9-dnsutils ldnsutils python3 python3-dnspython python3-yaml
+			openssl prometheus"
 		;;
 	browser)
 		packages="$packages chromium"
