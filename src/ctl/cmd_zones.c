@@ -13,13 +13,9 @@ struct listing {
 	uint64_t unserved;
 };
 
-static enum roll_status print_json(struct listing *listing, const struct roll_domain *domain)
+static void open_json(struct roll_out *out, const struct roll_domain *domain)
 {
-	struct roll_out *out = &listing->ctl->out;
 	const struct roll_zone *zone = domain->zone;
-	enum roll_status status = ROLL_OK;
-	enum roll_zone_state state;
-	uint32_t i;
 
 	roll_out_open(out, NULL, '{');
 	roll_ctl_json_name(out, "domain", &domain->name);
@@ -34,30 +30,28 @@ static enum roll_status print_json(struct listing *listing, const struct roll_do
 		roll_out_u64(out, "delegations", zone->cut_count);
 	}
 	roll_out_open(out, "claims", '[');
-	for (i = 0; i < domain->row->claim_count; i++) {
-		const struct roll_domain_claim *claim = &domain->row->claims[i];
-
-		status = roll_snap_claim_state(listing->snap, domain, i, &state);
-		if (status != ROLL_OK)
-			break;
-		listing->unserved += state != ROLL_ZONE_SERVED;
-		roll_out_open(out, NULL, '{');
-		roll_out_str(out, "object", claim->object);
-		roll_out_c(out, "state", roll_zone_state_text(state));
-		roll_out_str(out, "class", claim->class_name);
-		roll_out_time(out, "created", claim->created_s);
-		roll_out_close(out);
-	}
-	roll_out_close(out);
-	roll_out_close(out);
-	return status;
 }
 
-static void print_row(struct listing *listing, const struct roll_domain *domain, uint32_t index,
-		      enum roll_zone_state state)
+static void print_claim(struct roll_out *out, const struct roll_domain_claim *claim,
+			enum roll_zone_state state)
 {
-	const struct roll_domain_claim *claim = &domain->row->claims[index];
-	struct roll_table *table = &listing->table;
+	roll_out_open(out, NULL, '{');
+	roll_out_str(out, "object", claim->object);
+	roll_out_c(out, "state", roll_zone_state_text(state));
+	roll_out_str(out, "class", claim->class_name);
+	roll_out_time(out, "created", claim->created_s);
+	roll_out_close(out);
+}
+
+static void close_json(struct roll_out *out)
+{
+	roll_out_close(out);
+	roll_out_close(out);
+}
+
+static void print_row(struct roll_table *table, const struct roll_domain *domain,
+		      const struct roll_domain_claim *claim, enum roll_zone_state state)
+{
 	bool is_serving = state == ROLL_ZONE_SERVED && domain->zone;
 	struct roll_buf name;
 
@@ -80,21 +74,29 @@ static void print_row(struct listing *listing, const struct roll_domain *domain,
 static enum roll_status on_domain(void *ctx, const struct roll_domain *domain)
 {
 	struct listing *listing = ctx;
+	bool is_json = listing->ctl->is_json;
+	struct roll_out *out = &listing->ctl->out;
 	enum roll_status status = ROLL_OK;
 	enum roll_zone_state state;
-	uint32_t i;
 
 	if (domain->row->claim_count == 0)
 		return ROLL_OK;
-	if (listing->ctl->is_json)
-		return print_json(listing, domain);
-	for (i = 0; status == ROLL_OK && i < domain->row->claim_count; i++) {
+	if (is_json)
+		open_json(out, domain);
+	for (uint32_t i = 0; i < domain->row->claim_count; i++) {
+		const struct roll_domain_claim *claim = &domain->row->claims[i];
+
 		status = roll_snap_claim_state(listing->snap, domain, i, &state);
 		if (status != ROLL_OK)
 			break;
 		listing->unserved += state != ROLL_ZONE_SERVED;
-		print_row(listing, domain, i, state);
+		if (is_json)
+			print_claim(out, claim, state);
+		else
+			print_row(&listing->table, domain, claim, state);
 	}
+	if (is_json)
+		close_json(out);
 	return status;
 }
 

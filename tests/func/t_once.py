@@ -112,6 +112,11 @@ def zone_findings():
     done = view.sync_once(m, None)
     tap.ok(done.returncode == 1 and "DNSZone/default/z2 spec: DNSZoneInUse: " in done.err,
            "a domain that is in use is told", done.err)
+    # Who looks at the domains alone finds all of them served.
+    tap.equal([view.rollcall(*words).returncode for words in
+               (("status",), ("zones",), ("zones", "--json"))], [1, 1, 1],
+              "status and zones: so is not every DNSZone served")
+    tap.ok("1 served, 1 not served" in view.rollcall("status").out, "... as status counts them")
 
 
 def duplicates():
