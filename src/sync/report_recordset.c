@@ -64,7 +64,7 @@ static const char *say_zone_to_recordset(struct roll_report *report)
 	switch (report->state) {
 	case ROLL_ZONE_NO_CLASS_NAME:
 		roll_report_add_quoted(m, "DNSZone", zone);
-		roll_buf_add_c(m, " has no usable dnsZoneClassName");
+		roll_buf_add_c(m, " has no class yet");
 		break;
 	case ROLL_ZONE_CLASS_MISSING:
 		roll_report_add_quoted(m, "DNSZoneClass", class_name);

@@ -117,7 +117,7 @@ def table():
               'DNSZone "used-2" is not served, its domain is claimed by another resource: <used-1>',
               "DNSZoneInUse"),
         waits(told_set("of-unclassed", "unclassed", "A", ("x", "192.0.2.1")),
-              'DNSZone "unclassed" has no usable dnsZoneClassName'),
+              'DNSZone "unclassed" has no class yet'),
         waits(told_set("of-astray", "astray", "A", ("x", "192.0.2.1")),
               'DNSZoneClass "nowhere" not found'),
         waits(told_set("of-foreign", "foreign", "A", ("x", "192.0.2.1")), foreign),

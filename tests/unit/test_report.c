@@ -380,8 +380,7 @@ static void a_record_set_says_what_its_zone_lacks(void **state)
 		const char *reason, *message;
 	} cases[] = {
 		{NULL, "Pending", "waiting for DNSZone \"z\""},
-		{"{\"domainName\":\"a.test\"}", "Pending",
-		 "DNSZone \"z\" has no usable dnsZoneClassName"},
+		{"{\"domainName\":\"a.test\"}", "Pending", "DNSZone \"z\" has no class yet"},
 		{"{\"domainName\":\"a.test\",\"dnsZoneClassName\":\"away\"}", "Pending",
 		 "DNSZoneClass \"away\" not found"},
 		{"{\"domainName\":\"a.test\",\"dnsZoneClassName\":\"theirs\"}", "Pending",
