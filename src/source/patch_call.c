@@ -16,11 +16,8 @@
 static void complain(const struct roll_patch_item *item, const char *what,
 		     const struct roll_api_result *result)
 {
-	char shown[300];
-
 	roll_log(item->attempts ? ROLL_DEBUG : ROLL_WARN, "status-not-written",
-		 "what=%s object=\"%s\" reason=\"%s\"", what, item->key,
-		 roll_str_show(roll_str_c(result->text), shown, sizeof shown));
+		 "what=%s object=\"%s\" reason=\"%s\"", what, item->key, result->text);
 }
 
 /* What was told while the request was on its way. False: nothing. */
@@ -151,14 +148,13 @@ static bool is_too_large(const struct roll_api_result *result)
 static bool shorten(struct roll_patch_item *item, const struct roll_api_result *result)
 {
 	struct roll_patch_object object = roll_patch_object_of(item);
-	char shown[300];
 
 	if (!is_too_large(result) || object.has_no_room)
 		return false;
 	item->too_large = object.generation;
 	roll_metric_add(item->patch->m_writes, "too_large", NULL, 1);
 	roll_log(ROLL_WARN, "status-shortened", "object=\"%s\" reason=\"%s\"", item->key,
-		 roll_str_show(roll_str_c(result->text), shown, sizeof shown));
+		 result->text);
 	take_later(item);
 	roll_patch_go_on(item);
 	return true;

@@ -48,6 +48,7 @@ struct world {
 	bool has_times;	     /* wanted is a condition, with the time */
 	bool has_present;    /* the last write was told with what became of it */
 	size_t room;	     /* no status longer than this gets in; 0: any */
+	char complaint[512]; /* the last that was logged */
 	bool is_long;	     /* what is wanted has more to it, which it can do without */
 };
 
@@ -104,8 +105,8 @@ static int answer_write(struct world *world, const char *name, const json_t *bod
 	if (answer == 200 && strcmp(version_of(body), version_of(object_of(world, name))) != 0)
 		answer = 409;
 	if (answer != 200) {
-		*reply = json_pack("{s:s, s:s, s:i, s:s}", "kind", "Status", "message", "as told",
-				   "code", answer, "reason", "Test");
+		*reply = json_pack("{s:s, s:s, s:i, s:s}", "kind", "Status", "message",
+				   "as \"told\"", "code", answer, "reason", "Test");
 		return answer;
 	}
 	change(world, name, (int)json_integer_value(json_object_get(status, "v")));
@@ -195,8 +196,10 @@ static int64_t left_ms(void *ctx)
 
 static void on_log(void *ctx, const char *line)
 {
-	(void)ctx;
-	(void)line;
+	struct world *world = ctx;
+
+	if (strstr(line, "event=status-not-written"))
+		snprintf(world->complaint, sizeof world->complaint, "%s", line);
 }
 
 static int setup(void **state)
@@ -598,6 +601,21 @@ static void what_has_no_room_is_dropped_and_told(void **state)
 	assert_int_equal(world->dropped, 15);
 }
 
+/* What the server says has been made fit for a log once, and is not a second time. */
+static void what_the_server_says_is_logged(void **state)
+{
+	struct world *world = *state;
+
+	world->wanted = 1;
+	world->answers[0] = 422;
+	world->answer_count = 1;
+	want(world, ROLL_PATCH_BULK, "x", NULL);
+	settle(world);
+	assert_non_null(strstr(world->complaint, "event=status-not-written what=write "
+						 "object=\"dnszones/default/x\" "
+						 "reason=\"422: as \\x22told\\x22\""));
+}
+
 /* Not all are read first, to be written from what has long become stale. */
 static void what_is_read_is_written_before_the_next_is_read(void **state)
 {
@@ -837,6 +855,7 @@ int main(void)
 		TEST(a_server_that_is_away_is_waited_for),
 		TEST(what_cannot_be_written_is_in_nobodys_way),
 		TEST(what_is_too_large_is_written_in_short),
+		TEST(what_the_server_says_is_logged),
 		TEST(what_has_no_room_is_dropped_and_told),
 		TEST(what_is_read_is_written_before_the_next_is_read),
 		TEST(the_rate_is_limited),
