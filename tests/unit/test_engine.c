@@ -10,15 +10,8 @@
 #include <cmocka.h>
 
 #include "apply/apply.h"
-#include "base/log.h"
 #include "tests/lib/engine_world.h"
-
-/* The log is of no interest here. */
-static void no_log(void *ctx, const char *line)
-{
-	(void)ctx;
-	(void)line;
-}
+#include "tests/lib/quiet.h"
 
 /* --- tests --- */
 
@@ -559,6 +552,6 @@ int main(void)
 		cmocka_unit_test(a_serial_that_was_taken_back_is_not_heeded),
 	};
 
-	roll_log_set_sink(no_log, NULL);
+	quiet();
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

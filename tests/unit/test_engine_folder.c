@@ -9,17 +9,10 @@
 
 #include <cmocka.h>
 
-#include "base/log.h"
 #include "tests/lib/engine_world.h"
+#include "tests/lib/quiet.h"
 
 /* What an engine makes of a folder of manifests: scopes that are there, gone, or cannot be read. */
-
-/* The log is of no interest here. */
-static void no_log(void *ctx, const char *line)
-{
-	(void)ctx;
-	(void)line;
-}
 
 static void on_shared(void *ctx, struct roll_str scope, struct roll_str other)
 {
@@ -230,6 +223,6 @@ int main(void)
 		cmocka_unit_test(list_given_up_leaves_nothing_in_a_new_view),
 	};
 
-	roll_log_set_sink(no_log, NULL);
+	quiet();
 	return cmocka_run_group_tests_name("engine_folder", tests, NULL, NULL);
 }

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "base/log.h"
 #include "source/folder.h"
+#include "tests/lib/quiet.h"
 #include "tests/lib/tempview.h"
 #include "tests/lib/until.h"
 
@@ -39,12 +39,6 @@ struct fixture {
 	const char *waits_for;	  /* a piece of text in lists */
 	size_t waits_count;
 };
-
-static void no_log(void *ctx, const char *line)
-{
-	(void)ctx;
-	(void)line;
-}
 
 static void add_word(struct roll_buf *buf, const char *before, struct roll_str word)
 {
@@ -586,6 +580,6 @@ int main(void)
 		cmocka_unit_test(subfolder_that_cannot_be_read_is_kept),
 	};
 
-	roll_log_set_sink(no_log, NULL);
+	quiet();
 	return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
 }

@@ -18,8 +18,10 @@
 
 #include "base/log.h"
 #include "sync/run.h"
+#include "tests/lib/dial.h"
 #include "tests/lib/fake_api.h"
 #include "tests/lib/fake_lease.h"
+#include "tests/lib/quiet.h"
 #include "tests/lib/tempview.h"
 #include "tests/lib/turn.h"
 
@@ -84,24 +86,11 @@ static void confirmed(struct world *world)
 
 /* --- questions --- */
 
-static int dial(struct world *world)
-{
-	struct sockaddr_in name = {.sin_family = AF_INET,
-				   .sin_port = htons(roll_httpd_port(world->run.httpd)),
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_true(fd >= 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof name), 0);
-	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-	return fd;
-}
-
 /* The body; the status is set. No time passes. */
 static const char *ask(struct world *world, int *status)
 {
 	static const char request[] = "GET /readyz HTTP/1.1\r\nConnection: close\r\n\r\n";
-	int fd = dial(world);
+	int fd = dial(roll_httpd_port(world->run.httpd));
 	size_t used = 0;
 	uint32_t code = 0;
 	char *body;
@@ -149,12 +138,6 @@ static void assert_only(struct world *world, int status, const char *line)
 
 /* --- life --- */
 
-static void no_log(void *ctx, const char *line)
-{
-	(void)ctx;
-	(void)line;
-}
-
 static void begin(struct world *world, bool is_cluster)
 {
 	struct roll_run *run = &world->run;
@@ -162,7 +145,7 @@ static void begin(struct world *world, bool is_cluster)
 		.is_cluster = is_cluster, .guard = &world->guard, .clock = &roll_clock_system};
 
 	turn_begin();
-	roll_log_set_sink(no_log, NULL);
+	quiet();
 	assert_int_equal(roll_loop_new(NULL, &run->loop, NULL), ROLL_OK);
 	run->metrics = roll_metrics_new();
 	assert_non_null(run->metrics);

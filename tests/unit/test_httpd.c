@@ -16,6 +16,7 @@
 
 #include "app/httpd.h"
 #include "app/loop.h"
+#include "tests/lib/dial.h"
 
 struct fixture {
 	struct roll_loop *loop;
@@ -101,19 +102,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int dial(struct fixture *f)
-{
-	struct sockaddr_in name = {.sin_family = AF_INET,
-				   .sin_port = htons(roll_httpd_port(f->httpd)),
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_true(fd >= 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&name, sizeof name), 0);
-	assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-	return fd;
-}
-
 /* Turn the loop until the server has closed; the reply, of at most 16 MiB, is the caller's. */
 static char *read_all(struct fixture *f, int fd)
 {
@@ -138,7 +126,7 @@ static char *read_all(struct fixture *f, int fd)
 
 static char *ask(struct fixture *f, const char *text)
 {
-	int fd = dial(f);
+	int fd = dial(roll_httpd_port(f->httpd));
 
 	assert_int_equal(send(fd, text, strlen(text), 0), (ssize_t)strlen(text));
 	return read_all(f, fd);
@@ -194,7 +182,7 @@ static void a_request_may_come_byte_by_byte(void **state)
 {
 	static const char request[] = "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n";
 	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = dial(roll_httpd_port(f->httpd));
 	char *got;
 
 	for (size_t i = 0; i < sizeof request - 1; i++) {
@@ -210,7 +198,7 @@ static void a_head_without_end_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	char junk[9000];
-	int fd = dial(f);
+	int fd = dial(roll_httpd_port(f->httpd));
 	char *got;
 
 	memset(junk, 'a', sizeof junk);
@@ -235,7 +223,7 @@ static void a_peer_that_is_done_sending_gets_its_reply(void **state)
 {
 	static const char request[] = "GET /much HTTP/1.1\r\n\r\n";
 	struct fixture *f = *state;
-	int fd = dial(f);
+	int fd = dial(roll_httpd_port(f->httpd));
 	char *got;
 
 	assert_int_equal(send(fd, request, sizeof request - 1, 0), sizeof request - 1);
@@ -250,9 +238,9 @@ static void a_peer_that_leaves_costs_nothing(void **state)
 	struct fixture *f = *state;
 	char *got;
 
-	close(dial(f));
+	close(dial(roll_httpd_port(f->httpd)));
 	for (int i = 0; i < 100; i++) {
-		int fd = dial(f);
+		int fd = dial(roll_httpd_port(f->httpd));
 
 		assert_true(send(fd, "GET /much HTTP/1.1\r\n\r\n", 22, 0) == 22);
 		close(fd);
@@ -271,8 +259,8 @@ static void connections_have_a_bound(void **state)
 	char *got;
 
 	for (size_t i = 0; i < 64; i++)
-		idle[i] = dial(f);
-	last = dial(f);
+		idle[i] = dial(roll_httpd_port(f->httpd));
+	last = dial(roll_httpd_port(f->httpd));
 	assert_true(send(last, "GET /hello HTTP/1.1\r\n\r\n", 23, 0) == 23);
 	for (int i = 0; i < 5; i++) {
 		struct roll_timer *tick = roll_timer_new(f->loop, on_late, &(struct fixture){0});

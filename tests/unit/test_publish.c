@@ -10,12 +10,12 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "base/log.h"
 #include "source/kube.h"
 #include "sync/engine.h"
 #include "sync/publish.h"
 #include "sync/report.h"
 #include "tests/lib/fake_api.h"
+#include "tests/lib/quiet.h"
 #include "tests/lib/tempview.h"
 #include "tests/lib/turn.h"
 
@@ -41,12 +41,6 @@ struct world {
 	struct roll_kube *kube;
 	struct roll_guard_conf guard;
 };
-
-static void no_log(void *ctx, const char *line)
-{
-	(void)ctx;
-	(void)line;
-}
 
 /* --- the server --- */
 
@@ -462,6 +456,6 @@ int main(void)
 #undef TEST
 	};
 
-	roll_log_set_sink(no_log, NULL);
+	quiet();
 	return cmocka_run_group_tests_name("publish", tests, NULL, NULL);
 }

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "base/log.h"
 #include "base/bin.h"
 #include "model/object.h"
 #include "sync/engine.h"
+#include "tests/lib/quiet.h"
 #include "tests/lib/tempview.h"
 
 /*
@@ -172,12 +172,6 @@ static void touch_something(struct world *w)
 }
 
 /* --- a replica --- */
-
-static void no_log(void *ctx, const char *line)
-{
-	(void)ctx;
-	(void)line;
-}
 
 static void open_replica(struct world *w, struct replica *r)
 {
@@ -536,6 +530,6 @@ int main(void)
 		cmocka_unit_test(an_own_report_is_no_commit),
 	};
 
-	roll_log_set_sink(no_log, NULL);
+	quiet();
 	return cmocka_run_group_tests_name("replicas", tests, NULL, NULL);
 }
